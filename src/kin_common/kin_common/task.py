@@ -1,0 +1,113 @@
+"""The thread of control of one long computation: deadline, cancel and progress.
+
+A library function takes ``task: Task | None`` and calls ``check`` between steps; a compiled kernel
+polls ``flag[0]``. Neither knows of ROS.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kin_common.errors import Cancelled, SolveTimeout
+
+__all__ = ["GO", "STOP_CANCELLED", "STOP_TIMEOUT", "Progress", "Task"]
+
+GO, STOP_CANCELLED, STOP_TIMEOUT = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a task has come.
+
+    Attributes:
+        fraction: Share of the work that is done, 0 to 1.
+        message: What is going on, for people.
+        counters: Figures with names, such as boxes queued.
+    """
+
+    fraction: float
+    message: str = ""
+    counters: dict[str, float] = field(default_factory=dict)
+
+
+class Task:
+    """One computation that can be cancelled, can run out of time, and reports progress."""
+
+    def __init__(
+        self,
+        timeout: float | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        """Start the clock.
+
+        Args:
+            timeout: Time allowed [s]; None for no limit.
+            on_progress: Called from the computing thread with each progress report.
+        """
+        self.flag: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+        self.started = time.monotonic()
+        self._deadline = math.inf if timeout is None else self.started + timeout
+        self._timeout = timeout
+        self._on_progress = on_progress
+        self._alarm: threading.Timer | None = None
+
+    def cancel(self) -> None:
+        """Ask the computation to stop. Safe from any thread, at any time."""
+        if self.flag[0] == GO:
+            self.flag[0] = STOP_CANCELLED
+
+    def remaining(self) -> float:
+        """Time left [s], never negative; infinite without a timeout."""
+        return max(0.0, self._deadline - time.monotonic())
+
+    def elapsed(self) -> float:
+        """Time since the task was made [s]."""
+        return time.monotonic() - self.started
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the computation should end now."""
+        self._look_at_clock()
+        return bool(self.flag[0] != GO)
+
+    def check(self) -> None:
+        """Raise Cancelled or SolveTimeout if the computation should end now."""
+        self._look_at_clock()
+        if self.flag[0] == STOP_CANCELLED:
+            raise Cancelled("cancelled by the caller")
+        if self.flag[0] == STOP_TIMEOUT:
+            raise SolveTimeout(f"not finished within the {self._timeout:g} s that were allowed")
+
+    def progress(self, fraction: float, message: str = "", **counters: float) -> None:
+        """Report progress; cheap when nobody listens."""
+        if self._on_progress is not None:
+            clipped = min(1.0, max(0.0, float(fraction))) if math.isfinite(fraction) else 0.0
+            self._on_progress(Progress(clipped, message, dict(counters)))
+
+    def __enter__(self) -> Task:
+        """Watch the clock from another thread, so that a compiled kernel sees the flag too."""
+        if math.isfinite(self._deadline):
+            self._alarm = threading.Timer(self.remaining(), self._ring)
+            self._alarm.daemon = True
+            self._alarm.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def _ring(self) -> None:
+        if self.flag[0] == GO:
+            self.flag[0] = STOP_TIMEOUT
+
+    def _look_at_clock(self) -> None:
+        if self.flag[0] == GO and time.monotonic() >= self._deadline:
+            self.flag[0] = STOP_TIMEOUT
