@@ -6,6 +6,8 @@ polls ``flag[0]``. Neither knows of ROS.
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import math
 import threading
 import time
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 
 from kin_common.errors import Cancelled, SolveTimeout
 
-__all__ = ["GO", "STOP_CANCELLED", "STOP_TIMEOUT", "Progress", "Task"]
+__all__ = ["GO", "STOP_CANCELLED", "STOP_TIMEOUT", "AlarmClock", "Progress", "Task"]
 
 GO, STOP_CANCELLED, STOP_TIMEOUT = 0, 1, 2
 
@@ -35,6 +37,63 @@ class Progress:
     fraction: float
     message: str = ""
     counters: dict[str, float] = field(default_factory=dict)
+
+
+class AlarmClock:
+    """Calls functions at given times from one thread, which starts with the first alarm.
+
+    A ``threading.Timer`` per request would cost a thread per request.
+    """
+
+    def __init__(self) -> None:
+        self._ready = threading.Condition()
+        self._due: list[tuple[float, int]] = []
+        self._rings: dict[int, Callable[[], None]] = {}
+        self._numbers = itertools.count()
+        self._thread: threading.Thread | None = None
+
+    def set(self, when: float, ring: Callable[[], None]) -> int:
+        """Have ``ring`` called at the monotonic time ``when`` [s]; returns a number for ``drop``."""
+        with self._ready:
+            number = next(self._numbers)
+            self._rings[number] = ring
+            heapq.heappush(self._due, (when, number))
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="alarms", daemon=True)
+                self._thread.start()
+            elif self._due[0][1] == number:
+                self._ready.notify()
+            return number
+
+    def drop(self, number: int) -> None:
+        """Take an alarm back; harmless if it has rung."""
+        with self._ready:
+            self._rings.pop(number, None)
+            # Dropped alarms leave the heap when they come due, or here when they are the most of it.
+            if len(self._due) > 2 * len(self._rings) + 64:
+                self._due = [entry for entry in self._due if entry[1] in self._rings]
+                heapq.heapify(self._due)
+
+    def _run(self) -> None:
+        while True:
+            with self._ready:
+                while self._due and self._due[0][1] not in self._rings:
+                    heapq.heappop(self._due)
+                if not self._due:
+                    self._ready.wait()
+                    continue
+                when, number = self._due[0]
+                left = when - time.monotonic()
+                if left > 0.0:
+                    self._ready.wait(left)
+                    continue
+                heapq.heappop(self._due)
+                ring = self._rings.pop(number)
+            ring()
+
+
+#: The alarm clock of this process.
+ALARMS = AlarmClock()
 
 
 class Task:
@@ -56,7 +115,7 @@ class Task:
         self._deadline = math.inf if timeout is None else self.started + timeout
         self._timeout = timeout
         self._on_progress = on_progress
-        self._alarm: threading.Timer | None = None
+        self._alarm: int | None = None
 
     def cancel(self) -> None:
         """Ask the computation to stop. Safe from any thread, at any time."""
@@ -66,6 +125,11 @@ class Task:
     def remaining(self) -> float:
         """Time left [s], never negative; infinite without a timeout."""
         return max(0.0, self._deadline - time.monotonic())
+
+    @property
+    def deadline(self) -> float:
+        """The monotonic time at which the task runs out of time [s]; may be infinite."""
+        return self._deadline
 
     def elapsed(self) -> float:
         """Time since the task was made [s]."""
@@ -94,14 +158,12 @@ class Task:
     def __enter__(self) -> Task:
         """Watch the clock from another thread, so that a compiled kernel sees the flag too."""
         if math.isfinite(self._deadline):
-            self._alarm = threading.Timer(self.remaining(), self._ring)
-            self._alarm.daemon = True
-            self._alarm.start()
+            self._alarm = ALARMS.set(self._deadline, self._ring)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._alarm is not None:
-            self._alarm.cancel()
+            ALARMS.drop(self._alarm)
             self._alarm = None
 
     def _ring(self) -> None:

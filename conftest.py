@@ -1,0 +1,3 @@
+"""Fixtures for all tests."""
+
+pytest_plugins = ["kin_common.testing"]

@@ -1,0 +1,486 @@
+"""The lifecycle node that all kinstack nodes are made of.
+
+A subclass gives a parameter class and overrides ``configure``, ``activate``, ``deactivate`` and
+``cleanup``; publishers, subscriptions, timers, services and actions made with the methods here follow the
+lifecycle by themselves, never block the executor, and answer every request with a status.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any, Generic
+
+import rclpy
+from kin_interfaces.msg import SolveStatus
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.qos import QoSProfile
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from rclpy.signals import SignalHandlerOptions
+
+from kin_common.diagnostics import Diagnostics
+from kin_common.errors import InvalidInput, KinError, StatusCode
+from kin_common.parameters import P, ParameterBoard
+from kin_common.qos import COMMAND, STATE
+from kin_common.status import fill_status
+from kin_common.task import Progress, Task
+from kin_common.worker import Worker
+
+__all__ = ["KinNode", "run"]
+
+#: Feedback is sent at most this often [s].
+_FEEDBACK_PERIOD = 0.05
+
+Handler = Callable[[Any, Task], Any]
+
+
+class KinNode(LifecycleNode, Generic[P]):
+    """A lifecycle node with typed parameters, workers, statuses and diagnostics."""
+
+    def __init__(self, name: str, parameters: type[P], **node_arguments: Any) -> None:
+        """Declare the parameters; nothing else happens before ``configure``.
+
+        Args:
+            name: Node name; a launch file may rename it.
+            parameters: The node's parameter class.
+            node_arguments: What ``rclpy.node.Node`` takes: context, namespace, parameter_overrides.
+
+        Raises:
+            InvalidInput: A parameter is refused; the message says why.
+        """
+        super().__init__(name, **node_arguments)
+        self._board: ParameterBoard[P] = ParameterBoard(self, parameters, self._parameters_changed)
+        self._group = ReentrantCallbackGroup()
+        self._releases: list[Callable[[], None]] = []
+        self._timers_when_active: list[tuple[float, Callable[[], None], bool]] = []
+        self._running_timers: list[Any] = []
+        self._active = False
+        self._worker: Worker | None = None
+        self.diagnostics = Diagnostics(self)
+
+    # What a subclass overrides -----------------------------------------------------------------
+
+    def configure(self) -> None:
+        """Check parameters against the world, allocate, compile, make services and topics."""
+
+    def activate(self) -> None:
+        """Start acting."""
+
+    def deactivate(self) -> None:
+        """Stop acting; keep what configure made."""
+
+    def cleanup(self) -> None:
+        """Release what configure made; resources of the methods below go by themselves."""
+
+    def parameters_changed(self, old: P, new: P) -> None:
+        """React to an accepted change of parameters."""
+
+    # What a subclass uses ----------------------------------------------------------------------
+
+    @property
+    def parameters(self) -> P:
+        """The current parameters, frozen."""
+        return self._board.current
+
+    @property
+    def active(self) -> bool:
+        """Whether the node is in the state active."""
+        return self._active
+
+    @property
+    def worker(self) -> Worker:
+        """The threads that solve requests; made when first used."""
+        if self._worker is None:
+            now = self.parameters
+            self._worker = Worker(self, now.worker_threads, now.queue_limit)
+        return self._worker
+
+    def publish_to(self, message: type, topic: str, qos: QoSProfile | int = STATE) -> Any:
+        """Make a publisher that is silent unless the node is active."""
+        publisher = self.create_lifecycle_publisher(
+            message, topic, qos, qos_overriding_options=QoSOverridingOptions.with_default_policies()
+        )
+        self._releases.append(lambda: self.destroy_lifecycle_publisher(publisher))
+        return publisher
+
+    def listen(
+        self,
+        message: type,
+        topic: str,
+        callback: Callable[[Any], None],
+        qos: QoSProfile | int = COMMAND,
+    ) -> Any:
+        """Subscribe; the callback is called only while the node is active, and may raise.
+
+        An exception becomes a warning in the log and a fault in the diagnostics; the next message is
+        handled as if nothing had happened.
+        """
+
+        def guarded(received: Any) -> None:
+            if self._active:
+                self._guard(f"message on {topic}", lambda: callback(received))
+
+        subscription = self.create_subscription(
+            message,
+            topic,
+            guarded,
+            qos,
+            callback_group=self._group,
+            qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+        )
+        self._releases.append(lambda: self.destroy_subscription(subscription))
+        return subscription
+
+    def every(self, period: float, callback: Callable[[], None], *, steady: bool = False) -> None:
+        """Call a function each period [s] while the node is active.
+
+        Args:
+            period: Time between calls [s], of the node's clock.
+            callback: What to do; exceptions become warnings.
+            steady: Use the machine's steady clock instead, which simulated time does not stop.
+        """
+        entry = (period, callback, steady)
+        self._timers_when_active.append(entry)
+        self._releases.append(lambda: self._timers_when_active.remove(entry))
+        if self._active:
+            self._start_timer(entry)
+
+    def serve(self, service: type, name: str, handler: Handler, *, inline: bool = False) -> Any:
+        """Offer a service whose answer always holds a status.
+
+        Args:
+            service: Service type; its response has a field ``status``.
+            name: Service name, relative to the node with "~/".
+            handler: ``handler(request, task) -> response``. Runs in a worker thread. What it raises
+                becomes the status of the answer.
+            inline: Run on the executor instead; only for work of microseconds.
+        """
+        key = name.removeprefix("~/")
+
+        async def answer(request: Any, response: Any) -> Any:
+            return await self._answer(service.Response, request, handler, key, inline, None)
+
+        server = self.create_service(service, name, answer, callback_group=self._group)
+        self._releases.append(lambda: self.destroy_service(server))
+        return server
+
+    def serve_action(
+        self,
+        action: type,
+        name: str,
+        handler: Handler,
+        feedback: Callable[[Progress], Any],
+    ) -> ActionServer:
+        """Offer an action with progress and cancel.
+
+        Args:
+            action: Action type; its result has a field ``status``.
+            name: Action name, relative to the node with "~/".
+            handler: ``handler(goal, task) -> result``, run in a worker thread.
+            feedback: Turns a progress report into the action's feedback message.
+        """
+        key = name.removeprefix("~/")
+        tasks: dict[bytes, Task] = {}
+
+        def cancel(goal: Any) -> CancelResponse:
+            task = tasks.get(bytes(goal.goal_id.uuid))
+            if task is not None:
+                task.cancel()
+            return CancelResponse.ACCEPT
+
+        async def execute(goal: Any) -> Any:
+            last = 0.0
+
+            def report(progress: Progress) -> None:
+                nonlocal last
+                now = time.monotonic()
+                if (now - last >= _FEEDBACK_PERIOD or progress.fraction >= 1.0) and goal.is_active:
+                    last = now
+                    goal.publish_feedback(feedback(progress))
+
+            task = Task(self._time_allowed(goal.request), report)
+            identity = bytes(goal.goal_id.uuid)
+            tasks[identity] = task
+            if goal.is_cancel_requested:
+                task.cancel()
+            try:
+                result = await self._answer(action.Result, goal.request, handler, key, False, task)  # type: ignore[attr-defined]
+            finally:
+                del tasks[identity]
+            code = result.status.code
+            if goal.is_cancel_requested and code in (
+                StatusCode.CANCELLED,
+                StatusCode.SUCCESS,
+            ):
+                goal.canceled()
+            elif code == StatusCode.SUCCESS:
+                goal.succeed()
+            else:
+                goal.abort()
+            return result
+
+        def accept(_: Any) -> GoalResponse:
+            return GoalResponse.ACCEPT
+
+        server = ActionServer(
+            self,
+            action,
+            name,
+            execute,
+            callback_group=self._group,
+            goal_callback=accept,
+            cancel_callback=cancel,
+            result_timeout=60,
+        )
+        self._releases.append(server.destroy)
+        return server
+
+    # Lifecycle ---------------------------------------------------------------------------------
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Run ``configure``; a failure leaves the node unconfigured and clean."""
+        result = self._transition("configure", self.configure, state, super().on_configure)
+        if result != TransitionCallbackReturn.SUCCESS:
+            self._release()
+        else:
+            self.diagnostics.state("inactive")
+        return result
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Enable publishers, run ``activate``, start the timers."""
+        self.diagnostics.healthy()
+        result = self._transition("activate", self.activate, state, super().on_activate)
+        if result == TransitionCallbackReturn.SUCCESS:
+            self._active = True
+            for entry in self._timers_when_active:
+                self._start_timer(entry)
+            self.diagnostics.state("active")
+            self.get_logger().info("active")
+        else:
+            super().on_deactivate(state)
+        return result
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop the timers, cancel running solves, run ``deactivate``."""
+        self._stop_acting()
+        result = self._transition("deactivate", self.deactivate, state, super().on_deactivate)
+        self.diagnostics.state("inactive")
+        return result
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Run ``cleanup`` and release every resource."""
+        result = self._transition("cleanup", self.cleanup, state, super().on_cleanup)
+        self._release()
+        self.diagnostics.state("unconfigured")
+        return result
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Release everything, whatever the state."""
+        self._wind_down(state.label)
+        self.diagnostics.state("finalized")
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """After an unforeseen exception: release everything and be unconfigured again."""
+        self._wind_down(state.label)
+        self.diagnostics.state("unconfigured")
+        return TransitionCallbackReturn.SUCCESS
+
+    def autostart(self) -> bool:
+        """Configure and activate if the parameter says so; return whether all went well."""
+        if not self.parameters.autostart:
+            return True
+        good = TransitionCallbackReturn.SUCCESS
+        return self.trigger_configure() == good and self.trigger_activate() == good
+
+    def wind_down(self) -> None:
+        """Leave every state in good order; used when the process ends."""
+        self._wind_down(self._state_machine.current_state[1])
+
+    # Inside ------------------------------------------------------------------------------------
+
+    def _transition(
+        self,
+        name: str,
+        hook: Callable[[], None],
+        state: LifecycleState,
+        inherited: Callable[[LifecycleState], TransitionCallbackReturn],
+    ) -> TransitionCallbackReturn:
+        """Run the inherited step and the hook; log what a hook raises, which rclpy swallows."""
+        try:
+            result = inherited(state)
+            if result == TransitionCallbackReturn.SUCCESS:
+                hook()
+            return result
+        except KinError as error:
+            self.get_logger().error(f"cannot {name}: {error}")
+            self.diagnostics.fault(f"cannot {name}: {error}")
+            return TransitionCallbackReturn.FAILURE
+        except Exception as error:
+            self.get_logger().error(f"cannot {name}:\n{traceback.format_exc()}")
+            self.diagnostics.fault(f"cannot {name}: {type(error).__name__}: {error}")
+            return TransitionCallbackReturn.ERROR
+
+    def _wind_down(self, label: str) -> None:
+        if self._active or label in ("active", "activating", "deactivating"):
+            self._stop_acting()
+            self._guard("deactivate", self.deactivate)
+        if label != "unconfigured":
+            self._guard("cleanup", self.cleanup)
+        self._release()
+
+    def _stop_acting(self) -> None:
+        self._active = False
+        for timer in self._running_timers:
+            self.destroy_timer(timer)
+        self._running_timers.clear()
+        if self._worker is not None:
+            self._worker.cancel_all()
+
+    def _release(self) -> None:
+        for release in reversed(self._releases):
+            self._guard("cleanup", release)
+        self._releases.clear()
+        if self._worker is not None:
+            self._worker.shutdown()
+            self._worker = None
+
+    def _start_timer(self, entry: tuple[float, Callable[[], None], bool]) -> None:
+        period, callback, steady = entry
+        clock = Clock(clock_type=ClockType.STEADY_TIME) if steady else None
+
+        def tick() -> None:
+            if self._active:
+                self._guard("timer", callback)
+
+        self._running_timers.append(
+            self.create_timer(period, tick, callback_group=self._group, clock=clock)
+        )
+
+    def _guard(self, what: str, action: Callable[[], Any]) -> None:
+        """Run something that must not take the node down."""
+        try:
+            action()
+        except Exception as error:
+            if isinstance(error, KinError):
+                self.get_logger().warning(f"{what}: {error}", throttle_duration_sec=1.0)
+            else:
+                self.get_logger().error(f"{what}:\n{traceback.format_exc()}")
+            self.diagnostics.fault(f"{what}: {error}", warning=isinstance(error, KinError))
+
+    def _parameters_changed(self, old: P, new: P) -> None:
+        if self._worker is not None:
+            self._worker.queue_limit = new.queue_limit
+        self._guard("parameters", lambda: self.parameters_changed(old, new))
+
+    def _time_allowed(self, request: Any) -> float:
+        """Return the time that a request allows itself [s]; nonsense is reported later."""
+        asked = getattr(request, "timeout", 0.0)
+        return float(asked) if asked > 0.0 else self.parameters.default_timeout
+
+    async def _answer(
+        self,
+        response_type: type,
+        request: Any,
+        handler: Handler,
+        key: str,
+        inline: bool,
+        task: Task | None,
+    ) -> Any:
+        """Run a handler and return its answer, or an empty one whose status tells what happened."""
+        start = time.monotonic()
+        try:
+            if not self._active:
+                raise KinError(
+                    f"the node {self.get_fully_qualified_name()} is not active; activate it first"
+                )
+            asked = getattr(request, "timeout", 0.0)
+            if not 0.0 <= asked < float("inf"):
+                raise InvalidInput("timeout", f"must be zero or more and finite, got {asked}")
+            task = task or Task(self._time_allowed(request))
+            if inline:
+                response = handler(request, task)
+            else:
+                response = await self.worker.run(lambda t: handler(request, t), task)
+        except Exception as error:
+            if not isinstance(error, KinError):
+                self.get_logger().error(
+                    f"{key}:\n{''.join(traceback.format_exception(error))}"
+                )
+            response = response_type()
+            fill_status(response.status, error)
+            self.diagnostics.count(f"{key} refused")
+        status: SolveStatus = response.status
+        status.solve_time = time.monotonic() - start
+        self.diagnostics.time(key, status.solve_time)
+        return response
+
+
+def run(node_class: Callable[..., KinNode[Any]], args: list[str] | None = None) -> int:
+    """Run one node until SIGINT or SIGTERM; the body of every node's ``main``.
+
+    The signal only wakes the executor, so that the node still has its context while it winds down:
+    it can publish a last command and end its children.
+
+    Returns:
+        0 after a signal, 1 if the node could not start or failed, 2 for refused parameters.
+    """
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    stop = threading.Event()
+    try:
+        node = node_class()
+    except InvalidInput as error:
+        print(f"refused parameter {error}", file=sys.stderr)
+        rclpy.try_shutdown()
+        return 2
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    _on_signal(lambda: (stop.set(), executor.create_task(lambda: None)))
+    outcome = 0
+
+    def start() -> None:
+        nonlocal outcome
+        if not node.autostart():
+            outcome = 1
+            stop.set()
+
+    executor.create_task(start)
+    try:
+        while not stop.is_set():
+            try:
+                executor.spin_once()
+            except ExternalShutdownException:
+                break
+            except Exception:
+                node.get_logger().error(f"in a callback:\n{traceback.format_exc()}")
+    finally:
+        node.wind_down()
+        executor.shutdown(timeout_sec=1.0)
+        node.destroy_node()
+        rclpy.try_shutdown()
+    return outcome
+
+
+def _on_signal(act: Callable[[], Any]) -> None:
+    """Call ``act`` from a thread on SIGINT or SIGTERM, even while the main thread waits in C."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+
+    def watch() -> None:
+        while os.read(reading, 1)[0] not in (signal.SIGINT, signal.SIGTERM):
+            pass
+        act()
+
+    threading.Thread(target=watch, name="signals", daemon=True).start()

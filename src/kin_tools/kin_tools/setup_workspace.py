@@ -1,0 +1,454 @@
+"""Makes a fresh clone able to run: virtual environment, repaired wheels, colcon build.
+
+Runs before anything is installed, so it uses the standard library alone. Every step leaves a stamp (a
+digest of what it was made from) when it is finished, and only then: a step that was cut short is done
+again, a step whose inputs are unchanged is skipped without touching the network.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+#: Space that a first set-up needs [bytes]: environment, pip's cache, build.
+SPACE_NEEDED = 3 * 1024**3
+SUPPORTED = ((3, 11), (3, 13))
+
+#: Parts of the lock file that a sourced ROS 2 brings itself.
+_FROM_ROS = re.compile(r"^(ros-|colcon-|empy==|lark-parser==|catkin-pkg==|cmake==)")
+#: Where the wheels' builder kept its Python; CMake files in the wheels still name it.
+_BUILDER_INCLUDE = re.compile(r"/opt/python/cp\d+-cp\d+/include/python3\.\d+")
+_BUILDER_NUMPY = re.compile(
+    r"/opt/python/cp\d+-cp\d+/lib/python3\.\d+/site-packages/numpy/(?:_core|core)/include"
+)
+
+
+class SetupError(Exception):
+    """Something a person must put right; the message says what to do."""
+
+
+class Workspace:
+    """The folders of one clone, and the steps that prepare them."""
+
+    def __init__(self, root: Path, *, native: bool, dev: bool) -> None:
+        """Name the folders.
+
+        Args:
+            root: The clone.
+            native: Whether a sourced ROS 2 is used instead of the wheels.
+            dev: Whether the tools of the tests are wanted too.
+        """
+        self.root = root
+        self.native = native
+        self.dev = dev
+        self.venv = root / (".venv-native" if native else ".venv")
+        self.cache = root / ".cache"
+        self.python = self.venv / "bin" / "python"
+        self.install = root / ("install-native" if native else "install")
+        self.build = root / ("build-native" if native else "build")
+
+    def prepare(self) -> None:
+        """Run every step that is not up to date, alone."""
+        self.cache.mkdir(exist_ok=True)
+        with self._alone():
+            self._environment()
+            self._packages()
+
+    # The virtual environment -------------------------------------------------------------------
+
+    def _environment(self) -> None:
+        locks = ["requirements.lock"] + (["requirements-dev.lock"] if self.dev else [])
+        for name in locks:
+            lock = self.root / name
+            if not lock.is_file():
+                raise SetupError(f"{name} is missing: the clone is not complete; run 'git status'")
+            stamp = self.venv / f".{name}.stamp"
+            digest = _digest([lock], extra=f"{sys.version_info[:2]}")
+            if _read(stamp) == digest and self._python_works():
+                continue
+            self._make_venv()
+            self._install(lock)
+            if not self.native:
+                self._repair_wheels()
+            stamp.write_text(digest)
+
+    def _python_works(self) -> bool:
+        """Whether the environment has a Python that starts, of the version of this one."""
+        target = self.venv / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
+        return target.exists() and os.access(self.python, os.X_OK)
+
+    def _make_venv(self) -> None:
+        if self._python_works() and (self.venv / "bin" / "pip").exists():
+            return
+        free = shutil.disk_usage(self.root).free
+        if free < SPACE_NEEDED:
+            raise SetupError(
+                f"only {free / 1e9:.1f} GB are free in {self.root}; a first set-up needs"
+                f" {SPACE_NEEDED / 1e9:.1f} GB. Free some space and run this again."
+            )
+        _say("making the virtual environment")
+        if self.venv.is_symlink():
+            self.venv.unlink()
+        shutil.rmtree(self.venv, ignore_errors=True)
+        options = ["--system-site-packages"] if self.native else []
+        made = subprocess.run(
+            [sys.executable, "-m", "venv", *options, str(self.venv)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if made.returncode != 0:
+            shutil.rmtree(self.venv, ignore_errors=True)
+            if "No space left" in made.stderr + made.stdout:
+                raise SetupError("the disk is full: free some space and run this again")
+            raise SetupError(
+                "this Python cannot make virtual environments: install its venv module (Debian,"
+                f" Ubuntu: apt install python3-venv). It said: {_last(made.stdout + made.stderr)}"
+            )
+
+    def _install(self, lock: Path) -> None:
+        text = lock.read_text()
+        if self.native:
+            text = without_ros(text)
+        chosen = self.cache / f"chosen-{lock.name}"
+        chosen.write_text(text)
+        total = len(re.findall(r"^\S+==", text, flags=re.MULTILINE))
+        _say(f"installing {total} packages from {lock.name} (a few minutes the first time)")
+        command = [str(self.python), "-m", "pip", "install", "--progress-bar", "off"]
+        command += ["--disable-pip-version-check", "--require-hashes", "-r", str(chosen)]
+        log = self.cache / f"pip-{lock.name}.log"
+        environment = {**os.environ, "_ROS_WHEELS_BOOTSTRAP_COMPLETE": "1"}
+        environment.pop("PYTHONPATH", None)
+        seen = 0
+        with (
+            open(log, "w") as out,
+            subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env=environment,
+                cwd=self.root,
+            ) as pip,
+            _killing(pip),
+        ):
+            assert pip.stdout is not None  # noqa: S101
+            for line in pip.stdout:
+                out.write(line)
+                if line.startswith(("Collecting ", "Requirement already satisfied")):
+                    seen += 1
+                    name = line.removeprefix("Requirement already satisfied: ").split()
+                    _progress(seen / max(total, 1), name[name[0] == "Collecting"].split("==")[0])
+                elif line.startswith("Installing collected"):
+                    _progress(1.0, "unpacking")
+        _progress_end()
+        if pip.returncode != 0:
+            raise SetupError(_explain_pip(log.read_text(), log))
+
+    def _repair_wheels(self) -> None:
+        """Point the wheels' CMake files at this machine's Python and numpy headers."""
+        asked = subprocess.run(
+            [
+                str(self.python),
+                "-c",
+                "import sysconfig, numpy; print(sysconfig.get_path('include'));"
+                " print(numpy.get_include())",
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if asked.returncode != 0:
+            raise SetupError(f"numpy does not start: {_last(asked.stderr)}")
+        include, numpy_include = asked.stdout.split("\n")[:2]
+        if not Path(include, "Python.h").exists():
+            raise SetupError(
+                f"the Python headers are missing ({include}/Python.h): install them (Debian,"
+                " Ubuntu: apt install python3-dev)"
+            )
+        for path in sorted((self.venv / "share").rglob("*.cmake")):
+            text = path.read_text()
+            if "/opt/python/" in text:
+                text = _BUILDER_NUMPY.sub(numpy_include, text)
+                _replace(path, _BUILDER_INCLUDE.sub(include, text))
+
+    # The packages ------------------------------------------------------------------------------
+
+    def _packages(self) -> None:
+        stamps = self.install / ".kinstack"
+        changed = []
+        for folder in self._package_folders():
+            name = package_name(folder)
+            digest = source_digest(folder) + self._environment_key()
+            installed = (self.install / name / "share" / name / "package.xml").exists()
+            if _read(stamps / name) != digest or not installed:
+                changed.append((name, digest))
+        if not changed:
+            return
+        names = [name for name, _ in changed]
+        if "kin_interfaces" in names:
+            self._need_compiler()
+        stamps.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            (stamps / name).unlink(missing_ok=True)
+        _say(f"building {', '.join(names)}")
+        self._colcon(names)
+        for name, digest in changed:
+            _replace(stamps / name, digest)
+
+    def _package_folders(self) -> list[Path]:
+        found = sorted(path.parent for path in (self.root / "src").glob("*/package.xml"))
+        if (self.root / "launch" / "package.xml").exists():
+            found.append(self.root / "launch")
+        return found
+
+    def _environment_key(self) -> str:
+        return f"{sys.version_info[:2]}{os.environ.get('ROS_DISTRO', '') if self.native else ''}"
+
+    def _need_compiler(self) -> None:
+        if not any(shutil.which(name) for name in ("c++", "g++", "clang++")):
+            raise SetupError(
+                "no C++ compiler was found: install one (Debian, Ubuntu: apt install g++)"
+            )
+
+    def _colcon(self, names: list[str]) -> None:
+        environment = dict(os.environ)
+        if not self.native:
+            venv = str(self.venv)
+            for variable in ("AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH"):
+                environment[variable] = venv
+            environment["PATH"] = f"{venv}/bin:{environment.get('PATH', '')}"
+            environment["VIRTUAL_ENV"] = venv
+            environment.pop("PYTHONPATH", None)
+            colcon = [str(self.python), "-m", "colcon"]
+        else:
+            if shutil.which("colcon") is None:
+                raise SetupError("colcon was not found: apt install python3-colcon-common-extensions")
+            colcon = ["colcon"]
+        command = [*colcon, "--log-base", str(self.cache / "colcon-log"), "build"]
+        command += ["--base-paths", str(self.root / "src"), str(self.root / "launch")]
+        command += ["--build-base", str(self.build), "--install-base", str(self.install)]
+        command += ["--symlink-install", "--packages-select", *names]
+        command += ["--event-handlers", "console_direct-", "console_cohesion-", "desktop_notification-"]
+        command += ["--cmake-args", "-DBUILD_TESTING=OFF", f"-DPython3_EXECUTABLE={self.python}"]
+        log = self.cache / "colcon.log"
+        with (
+            open(log, "w") as out,
+            subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env=environment,
+                cwd=self.root,
+            ) as colcon_process,
+            _killing(colcon_process),
+        ):
+            assert colcon_process.stdout is not None  # noqa: S101
+            done = 0
+            for line in colcon_process.stdout:
+                out.write(line)
+                if line.startswith("Finished <<<"):
+                    done += 1
+                    _progress(done / len(names), line[len("Finished <<<") :].strip())
+        _progress_end()
+        if colcon_process.returncode != 0:
+            raise SetupError(_explain_colcon(log, self.cache / "colcon-log" / "latest"))
+
+    # Locking -----------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the set-up lock; the system drops it with the process, however that ends."""
+        with open(self.cache / "setup.lock", "w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                _say("another set-up of this clone is running; waiting for it")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def without_ros(lock_text: str) -> str:
+    """Return a lock file's text without the packages that a sourced ROS 2 has of its own."""
+    kept: list[str] = []
+    keep = True
+    for line in lock_text.splitlines():
+        if line and not line[0].isspace() and not line.startswith("#"):
+            keep = not _FROM_ROS.match(line)
+        if keep:
+            kept.append(line)
+    return "\n".join(kept) + "\n"
+
+
+def package_name(folder: Path) -> str:
+    """Return the ROS package name in a folder's package.xml."""
+    match = re.search(r"<name>\s*([a-z][a-z0-9_]*)\s*</name>", (folder / "package.xml").read_text())
+    if match is None:
+        raise SetupError(f"{folder}/package.xml has no valid <name>")
+    return match[1]
+
+
+def source_digest(folder: Path) -> str:
+    """Return a digest of what a package's build depends on.
+
+    Python modules are linked into the install tree, so an edit of one needs no build; setup.py, data
+    files, interfaces and launch files do.
+    """
+    python = (folder / "setup.py").exists()
+    files = []
+    for path in sorted(folder.rglob("*")):
+        inner = path.relative_to(folder)
+        if any(part.startswith(".") or part in _NO_SOURCE for part in inner.parts):
+            continue
+        if any(part.endswith(".egg-info") for part in inner.parts) or not path.is_file():
+            continue
+        if python and path.suffix in (".py", ".pyc", ".md") and path.name != "setup.py":
+            continue
+        files.append(path)
+    return _digest(files, base=folder)
+
+
+_NO_SOURCE = {"test", "__pycache__", "build", "install", "log"}
+
+
+def _digest(files: list[Path], *, base: Path | None = None, extra: str = "") -> str:
+    sha = hashlib.sha256(extra.encode())
+    for path in files:
+        sha.update(str(path.relative_to(base) if base else path.name).encode() + b"\0")
+        sha.update(path.read_bytes() + b"\0")
+    return sha.hexdigest()
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file so that a reader sees the old or the new text, never half of it."""
+    draft = path.with_name(path.name + ".new")
+    draft.write_text(text)
+    draft.replace(path)
+
+
+def _last(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip() if lines else "nothing"
+
+
+def _explain_pip(log: str, path: Path) -> str:
+    if "No space left on device" in log:
+        return "the disk is full: free some space and run this again; it goes on where it stopped"
+    offline = ("NameResolutionError", "Failed to establish a new connection", "Max retries exceeded")
+    if any(word in log for word in offline) or "ConnectTimeoutError" in log:
+        return (
+            "the package index cannot be reached: check the network (or pip's proxy and index"
+            " settings) and run this again; it goes on where it stopped"
+        )
+    if "THESE PACKAGES DO NOT MATCH THE HASHES" in log:
+        return f"a package differs from the one that was locked; see {path}"
+    errors = [line for line in log.splitlines() if line.startswith("ERROR:")]
+    if any("No matching distribution" in line for line in errors):
+        return (
+            f"{errors[0].removeprefix('ERROR: ')}. kinstack needs Linux x86_64 with Python 3.11 to"
+            " 3.13, and a package index that can be reached"
+        )
+    return f"pip failed: {errors[0] if errors else _last(log)} (all of it: {path})"
+
+
+def _explain_colcon(log: Path, latest: Path) -> str:
+    text = _read(log)
+    failed = re.findall(r"^Failed\s+<<<\s+(\S+)", text, flags=re.MULTILINE)
+    words = _read(latest / failed[0] / "stderr.log") if failed else text
+    if "No space left on device" in words:
+        return "the disk is full: free some space and run this again"
+    tail = "\n".join(words.splitlines()[-25:])
+    return f"the build of {failed[0] if failed else 'the workspace'} failed:\n{tail}"
+
+
+def _say(text: str) -> None:
+    print(f"kinstack: {text}", file=sys.stderr, flush=True)
+
+
+_progress_shown = 0.0
+_progress_step = -1
+
+
+def _progress(fraction: float, what: str) -> None:
+    """Show how far a step is: one moving line on a terminal, a line each 20 % elsewhere."""
+    global _progress_shown, _progress_step  # noqa: PLW0603
+    fraction = min(fraction, 1.0)
+    if sys.stderr.isatty():
+        now = time.monotonic()
+        if now - _progress_shown > 0.1 or fraction == 1.0:
+            _progress_shown = now
+            bar = "#" * round(24 * fraction)
+            print(f"\r  [{bar:<24}] {fraction:4.0%} {what[:40]:<40}", end="", file=sys.stderr)
+            sys.stderr.flush()
+    elif int(fraction * 5) > _progress_step:
+        _progress_step = int(fraction * 5)
+        print(f"  {fraction:4.0%} {what}", file=sys.stderr, flush=True)
+
+
+def _progress_end() -> None:
+    global _progress_step  # noqa: PLW0603
+    _progress_step = -1
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _killing(process: subprocess.Popen[str]) -> Iterator[None]:
+    """End the child if this process is interrupted."""
+    try:
+        yield
+    except BaseException:
+        process.kill()
+        raise
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Prepare the workspace; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("root", type=Path)
+    parser.add_argument("--native", action="store_true")
+    parser.add_argument("--dev", action="store_true")
+    chosen = parser.parse_args(arguments)
+    if not SUPPORTED[0] <= sys.version_info[:2] <= SUPPORTED[1]:
+        have = ".".join(map(str, sys.version_info[:2]))
+        _say(f"Python 3.11 to 3.13 is needed, this is {have}")
+        return 1
+    try:
+        Workspace(chosen.root.resolve(), native=chosen.native, dev=chosen.dev).prepare()
+    except SetupError as error:
+        _progress_end()
+        _say(str(error))
+        return 1
+    except OSError as error:
+        if error.errno == 28:
+            _say("the disk is full: free some space and run this again")
+        else:
+            _say(f"{error.filename or ''} {error.strerror}")
+        return 1
+    except KeyboardInterrupt:
+        _progress_end()
+        _say("interrupted; the next run goes on where this one stopped")
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
