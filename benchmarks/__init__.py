@@ -1,0 +1,1 @@
+"""Benchmarks of kinstack, one module per system, behind ``./kinstack bench``."""
