@@ -1,0 +1,186 @@
+"""Two processes that outlive each other: whichever is killed, the other ends all children.
+
+The front is what the user or a script started and may kill; the supervisor starts the children.
+Both are "subreapers" (prctl(2)): a process whose parent dies becomes their child instead of init's,
+so everything that was ever started below them can be found. If the front is killed, the
+supervisor reads the end of a pipe and stops its children in order; if the supervisor is killed,
+its children have become the front's, which ends them. If both are killed in the same instant, the
+kernel ends the direct children (PR_SET_PDEATHSIG).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable
+
+import psutil
+
+__all__ = [
+    "FORWARDED",
+    "Front",
+    "become_subreaper",
+    "die_with_parent",
+    "end_descendants",
+]
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+#: Signals that ask for an orderly end.
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def become_subreaper() -> None:
+    """Adopt the orphans among the descendants of this process."""
+    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when the process ``parent`` that forked it ends.
+
+    Runs between fork and exec, so it does nothing but two system calls.
+    """
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it has ended before the line above
+        os._exit(125)
+
+
+def end_descendants(patience: float = 1.0, spare: Iterable[int] = ()) -> list[int]:
+    """End everything below this process: SIGTERM, then SIGKILL for what is left.
+
+    Args:
+        patience: Time from SIGTERM to SIGKILL [s].
+        spare: Process ids to leave alone.
+
+    Returns:
+        The process ids that were ended.
+    """
+    spared = set(spare)
+    ended: set[int] = set()
+    deadline = time.monotonic() + patience
+    signalled: set[int] = set()
+    while True:
+        alive = [
+            child
+            for child in psutil.Process().children(recursive=True)
+            if child.pid not in spared and child.is_running()
+        ]
+        _reap(child.pid for child in alive)
+        alive = [child for child in alive if _is_alive(child)]
+        if not alive:
+            return sorted(ended)
+        late = time.monotonic() >= deadline
+        for child in alive:
+            ended.add(child.pid)
+            if late or child.pid not in signalled:
+                signalled.add(child.pid)
+                try:
+                    child.kill() if late else child.terminate()
+                except psutil.NoSuchProcess:
+                    continue
+        if time.monotonic() > deadline + 5.0:  # in an uninterruptible wait of the kernel
+            return sorted(ended)
+        time.sleep(0.02)
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _reap(pids: Iterable[int]) -> None:
+    for pid in pids:
+        try:
+            os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            continue
+
+
+class Front:
+    """The front's side: forks the supervisor, passes signals on, and cleans up behind it.
+
+    Make it before there are threads: it forks.
+
+    Args:
+        supervise: Runs in the supervisor with the descriptor of the life line, which becomes
+            readable when the front is gone; its result is the supervisor's exit code.
+    """
+
+    def __init__(self, supervise: Callable[[int], int]) -> None:
+        become_subreaper()
+        lifeline, self._hold = os.pipe()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            code = 1
+            try:
+                os.close(self._hold)
+                os.setsid()  # out of the terminal's group: Ctrl-C comes once, through the front
+                code = supervise(lifeline)
+            except BaseException:
+                sys.excepthook(*sys.exc_info())
+            finally:
+                for stream in (sys.stdout, sys.stderr):
+                    try:
+                        stream.flush()
+                    except OSError:
+                        continue
+                os._exit(code)
+        os.close(lifeline)
+        self._code: int | None = None
+        self.signalled: list[int] = []
+        for number in FORWARDED:
+            signal.signal(number, self._forward)
+
+    def _forward(self, number: int, _frame: object) -> None:
+        self.signalled.append(number)
+        self.send(number)
+
+    def send(self, number: int) -> None:
+        """Send a signal to the supervisor, if it still runs."""
+        if self.poll() is None:
+            try:
+                os.kill(self.pid, number)
+            except ProcessLookupError:
+                return
+
+    def poll(self) -> int | None:
+        """The supervisor's exit code, None while it runs."""
+        if self._code is None:
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:
+                pid, status = self.pid, 0x100
+            if pid == self.pid:
+                self._code = os.waitstatus_to_exitcode(status)
+        return self._code
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Wait for the supervisor; None if ``timeout`` [s] is over before it has ended."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self.poll() is None:
+            if deadline is not None and time.monotonic() >= deadline:
+                return None
+            time.sleep(0.02)
+        return self._code
+
+    def finish(self) -> int:
+        """Wait for the supervisor to end, end what it left behind, and return an exit code."""
+        code = self.wait()
+        left = end_descendants()
+        if code is not None and code < 0:
+            print(
+                f"[launch] the supervisor was ended by {signal.Signals(-code).name}; "
+                f"{len(left)} processes that it had started were ended",
+                file=sys.stderr,
+            )
+            return 1
+        return 1 if code is None else code

@@ -1,0 +1,121 @@
+"""``python -m kin_tools.launch``: run a ROS 2 XML launch file without ``ros2 launch``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from kin_tools.errors import ArgumentProblem, ToolError
+from kin_tools.guard import Front
+from kin_tools.launch_xml import Argument, LaunchPlan, load_launch_file, show_arguments
+from kin_tools.runner import make_supervisor
+from kin_tools.substitution import Scope, SubstitutionError
+
+__all__ = ["main", "parse_launch_arguments"]
+
+
+def parse_launch_arguments(words: Sequence[str]) -> dict[str, str]:
+    """Read ``name:=value`` words; the last of a name wins.
+
+    Raises:
+        ArgumentProblem: A word is not of that form.
+    """
+    arguments = {}
+    for word in words:
+        name, found, value = word.partition(":=")
+        if not found or not name or not value:
+            raise ArgumentProblem(word, "expected name:=value")
+        arguments[name] = value
+    return arguments
+
+
+def find_launch_file(words: list[str]) -> tuple[Path, list[str]]:
+    """The launch file that ``FILE ...`` or ``PACKAGE FILE ...`` names, and the other words.
+
+    Raises:
+        ArgumentProblem: There is none.
+    """
+    if len(words) >= 2 and ":=" not in words[1] and not Path(words[0]).is_file():
+        package, name = words[0], words[1]
+        try:
+            share = Path(Scope({}, {}, Path()).find_share(package))
+        except SubstitutionError as error:
+            raise ArgumentProblem("", str(error)) from None
+        matches = sorted(path for path in share.rglob(name) if path.is_file())
+        if not matches:
+            raise ArgumentProblem(name, f"package '{package}' has no such launch file")
+        return matches[0], words[2:]
+    file = Path(words[0])
+    if not file.is_file():
+        raise ArgumentProblem(words[0], "there is no such file")
+    return file, words[1:]
+
+
+def arguments_text(arguments: Sequence[Argument]) -> str:
+    """The list of arguments for ``--show-args``."""
+    lines = ["Arguments (pass arguments as '<name>:=<value>'):"]
+    for argument in arguments:
+        mark = "*" if argument.conditional else ""
+        lines += ["", f"    '{argument.name}':{mark}"]
+        lines.append(f"        {argument.description or 'no description given'}")
+        if argument.default is not None:
+            lines.append(f"        (default: '{argument.default}')")
+    if not arguments:
+        lines += ["", "  No arguments."]
+    elif any(argument.conditional for argument in arguments):
+        lines += ["", "* argument(s) which are only used if specific conditions occur"]
+    return "\n".join(lines)
+
+
+def warn(plan: LaunchPlan) -> None:
+    """Say what is allowed but probably not meant."""
+    for name in plan.unused:
+        print(f"[launch] warning: no launch file reads the argument '{name}'", file=sys.stderr)
+    for warning in plan.warnings:
+        print(f"[launch] warning: {warning}", file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kin_tools.launch",
+        description="Run a ROS 2 XML launch file on a machine without ros2 launch.",
+        epilog="Ctrl-C ends every process: SIGINT, then SIGTERM, then SIGKILL. The exit code is 0 "
+        "if all processes ended well, 1 if one failed, 2 for a launch file or argument that "
+        "cannot be used.",
+    )
+    parser.add_argument(
+        "words",
+        nargs="+",
+        metavar="[PACKAGE] FILE [name:=value ...]",
+        help="a launch file, or a package and the name of a launch file in it; then arguments",
+    )
+    parser.add_argument(
+        "-s", "--show-args", action="store_true", help="list the arguments of the file and stop"
+    )
+    parser.add_argument(
+        "--log-dir", type=Path, metavar="DIR", help="keep logs in a folder below DIR"
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    options = _parser().parse_args(argv)
+    try:
+        file, rest = find_launch_file(options.words)
+        if options.show_args:
+            print(arguments_text(show_arguments(file)))
+            return 0
+        plan = load_launch_file(file, parse_launch_arguments(rest))
+    except ToolError as error:
+        print(f"[launch] {error}", file=sys.stderr)
+        return 2
+    warn(plan)
+    log_root: Path | None = options.log_dir
+    return Front(lambda end: make_supervisor(plan.processes, end, log_root).run()).finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

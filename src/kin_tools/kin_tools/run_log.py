@@ -1,0 +1,122 @@
+"""The log folder of one run, and the screen: where the output of the processes goes."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["RunLog", "Screen"]
+
+_COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
+_RED = 31
+_LARGEST_LOG = 64 * 1024 * 1024
+
+
+def _log_root(environment: Mapping[str, str]) -> Path:
+    if environment.get("ROS_LOG_DIR"):
+        return Path(environment["ROS_LOG_DIR"]).expanduser()
+    home = environment.get("ROS_HOME") or str(Path("~/.ros").expanduser())
+    return Path(home).expanduser() / "log"
+
+
+class _LogFile:
+    """A file that starts afresh, keeping one older part, when it has grown too large."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.file: BinaryIO = path.open("ab", buffering=0)
+        self.size = self.file.tell()
+
+    def write(self, line: bytes) -> None:
+        try:
+            if self.size + len(line) > _LARGEST_LOG:
+                self.file.close()
+                self.path.replace(self.path.with_suffix(".1.log"))
+                self.file = self.path.open("ab", buffering=0)
+                self.size = 0
+            self.size += self.file.write(line) or 0
+        except (OSError, ValueError):
+            return  # a full disk must not stop the robot
+
+
+class RunLog:
+    """A folder with one log file per process and one for the runner.
+
+    Args:
+        environment: Where ROS_LOG_DIR and ROS_HOME are looked up.
+        root: Folder to make the run's folder in; by default that of ROS.
+    """
+
+    def __init__(self, environment: Mapping[str, str], root: Path | None = None) -> None:
+        stamp = time.strftime("%Y-%m-%d-%H-%M-%S")
+        name = f"{stamp}-{socket.gethostname()}-{os.getpid()}"
+        root = root or _log_root(environment)
+        try:
+            self.folder = root / name
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            self.folder = Path(tempfile.mkdtemp(prefix="kinstack-log-"))
+            root = self.folder.parent
+        self._files: dict[str, _LogFile] = {}
+        link = root / "latest"
+        try:
+            fresh = root / f".latest-{os.getpid()}"
+            fresh.symlink_to(self.folder.name)
+            fresh.replace(link)
+        except OSError:
+            return  # a convenience only
+
+    def write(self, stem: str, line: str) -> None:
+        """Add a line, with the time, to the log file ``stem``.log."""
+        if stem not in self._files:
+            try:
+                self._files[stem] = _LogFile(self.folder / f"{stem}.log")
+            except OSError:
+                return
+        self._files[stem].write(f"{time.time():.6f} {line}\n".encode(errors="replace"))
+
+
+class Screen:
+    """Lines with a coloured mark in front.
+
+    Attributes:
+        gone: True once nobody reads any more.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        wanted = sys.stdout.isatty() or bool(environment.get("FORCE_COLOR"))
+        self.colours = wanted and not environment.get("NO_COLOR")
+        self.gone = False
+        self._seen: dict[str, int] = {}
+
+    def _mark(self, label: str, colour: int | None) -> str:
+        if not self.colours:
+            return f"[{label}]"
+        if colour is None:
+            colour = self._seen.setdefault(label, _COLOURS[len(self._seen) % len(_COLOURS)])
+        return f"\x1b[{colour}m[{label}]\x1b[0m"
+
+    def line(self, label: str, text: str, *, error: bool = False, bad: bool = False) -> None:
+        """Write one line.
+
+        Args:
+            label: The mark.
+            text: The line without its end.
+            error: Write to the error stream.
+            bad: Mark it in red.
+        """
+        if self.gone:
+            return
+        stream = sys.stderr if error else sys.stdout
+        try:
+            mark = self._mark(label, _RED if bad else None)
+            stream.buffer.write(f"{mark} {text}\n".encode(errors="replace"))
+            stream.buffer.flush()
+        except (OSError, ValueError):
+            self.gone = True

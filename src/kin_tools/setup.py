@@ -1,0 +1,20 @@
+from setuptools import find_packages, setup
+
+PACKAGE = "kin_tools"
+
+setup(
+    name=PACKAGE,
+    version="0.1.0",
+    packages=find_packages(exclude=["test"]),
+    package_data={PACKAGE: ["py.typed"]},
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
+        (f"share/{PACKAGE}", ["package.xml"]),
+    ],
+    zip_safe=False,
+    maintainer="kinstack maintainers",
+    maintainer_email="maintainers@kinstack.dev",
+    description="The launch runner, the stack monitor and the command line of kinstack.",
+    license="Apache-2.0",
+    entry_points={"console_scripts": ["stack_monitor = kin_tools.monitor:main"]},
+)
