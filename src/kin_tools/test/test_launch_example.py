@@ -1,6 +1,6 @@
 """A launch file with every element, run for real: names, topics, typed parameters, environment.
 
-The expectations are what ``ros2 launch`` (launch 3.4.3, launch_ros 0.26.6) started from such a file.
+The expectations are what ``ros2 launch`` (launch 3.4.3, launch_ros 0.26.6) starts from such a file.
 """
 
 import json
