@@ -29,7 +29,9 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     if chosen.name != "all" and chosen.name not in names():
         known = ", ".join(names())
-        print(f"kinstack: there is no benchmark {chosen.name!r}; known: all, {known}", file=sys.stderr)
+        print(
+            f"kinstack: there is no benchmark {chosen.name!r}; known: all, {known}", file=sys.stderr
+        )
         return 2
     wanted = names() if chosen.name == "all" else [chosen.name]
     lines = []

@@ -1,7 +1,8 @@
 """What every benchmark shares: interleaved runs, medians, a table for people, JSON, charts.
 
-Timings on a shared machine drift by tens of per cent within a minute. So variants that are to be compared
-run in turn (a, b, a, b, ...), and what is reported is the median of the ratios of neighbours.
+Timings on a shared machine drift by tens of per cent within a minute. So variants that are to be
+compared run in turn (a, b, a, b, ...), and what is reported is the median of the ratios of
+neighbours.
 """
 
 from __future__ import annotations

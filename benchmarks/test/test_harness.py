@@ -64,7 +64,10 @@ def test_chart_and_table(tmp_path):
 
 def test_unknown_benchmark_gets_a_sentence():
     ran = subprocess.run(
-        [sys.executable, "-m", "benchmarks", "nonsense"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "benchmarks", "nonsense"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ran.returncode == 2
     assert "there is no benchmark 'nonsense'" in ran.stderr

@@ -1,7 +1,7 @@
 """What every kinstack package shares.
 
-The modules ``errors``, ``checks``, ``task``, ``rotations``, ``urdf`` and ``yamls`` import no ROS and
-serve the libraries; ``node``, ``parameters``, ``worker``, ``loop``, ``diagnostics``, ``qos``,
+The modules ``errors``, ``checks``, ``task``, ``rotations``, ``urdf`` and ``yamls`` import no ROS
+and serve the libraries; ``node``, ``parameters``, ``worker``, ``loop``, ``diagnostics``, ``qos``,
 ``arrays``, ``status`` and ``testing`` serve the nodes.
 """
 

@@ -36,9 +36,7 @@ def _name(dtype: DTypeLike) -> str:
     # ROS booleans and bytes are carried as uint8.
     name = "uint8" if name == "bool" else name
     if name not in _TYPECODES:
-        raise InvalidInput(
-            "dtype", f"{name} has no ROS array type; known: {', '.join(_TYPECODES)}"
-        )
+        raise InvalidInput("dtype", f"{name} has no ROS array type; known: {', '.join(_TYPECODES)}")
     return name
 
 
@@ -53,12 +51,12 @@ def to_field(values: ArrayLike, dtype: DTypeLike = "float64") -> array.array[Any
     flat = np.ascontiguousarray(values, dtype=name).reshape(-1)
     field: array.array[Any] = array.array(_TYPECODES[name])
     if flat.size:
-        field.frombytes(memoryview(flat).cast("B"))
+        field.frombytes(memoryview(flat.view(np.uint8)))  # type: ignore[arg-type]
     return field
 
 
 def from_field(field: Any, dtype: DTypeLike | None = None) -> NDArray[Any]:
-    """Return a message's array field as a flat ndarray, a view on the message where that is possible.
+    """Return a message's array field as a flat ndarray, a view on the message where it can be.
 
     Args:
         field: ``array.array``, ndarray, bytes, or a sequence of numbers.

@@ -28,9 +28,7 @@ def finite(field: str, values: ArrayLike) -> NDArray[np.float64]:
     return array
 
 
-def shape(
-    field: str, values: ArrayLike, expected: Sequence[int | None]
-) -> NDArray[np.float64]:
+def shape(field: str, values: ArrayLike, expected: Sequence[int | None]) -> NDArray[np.float64]:
     """Return ``values`` as a finite array of the expected shape; None stands for any length."""
     array = finite(field, values)
     fits = array.ndim == len(expected) and all(

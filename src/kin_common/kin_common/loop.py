@@ -1,7 +1,7 @@
 """A periodic loop with absolute deadlines in a thread of its own.
 
-rclpy timers skip missed ticks without a word (asked for 1 kHz, 434 to 963 Hz came), so control loops
-keep their own time.
+rclpy timers skip missed ticks without a word (asked for 1 kHz, 434 to 963 Hz came), so control
+loops keep their own time.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ __all__ = ["PeriodicLoop"]
 class PeriodicLoop:
     """Calls a function each period, counting the deadlines that it missed.
 
-    Tick k is due at start + k * period, however long the earlier ones took. A tick that is due while
-    the one before still runs is skipped and counted: the loop never runs faster to catch up.
+    Tick k is due at start + k * period, however long the earlier ones took. A tick that is due
+    while the one before still runs is skipped and counted: the loop never runs faster to catch up.
     """
 
     def __init__(

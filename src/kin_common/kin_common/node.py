@@ -1,8 +1,9 @@
 """The lifecycle node that all kinstack nodes are made of.
 
 A subclass gives a parameter class and overrides ``configure``, ``activate``, ``deactivate`` and
-``cleanup``; publishers, subscriptions, timers, services and actions made with the methods here follow the
-lifecycle by themselves, never block the executor, and answer every request with a status.
+``cleanup``; publishers, subscriptions, timers, services and actions made with the methods here
+follow the lifecycle by themselves, never block the executor, and answer every request with a
+status.
 """
 
 from __future__ import annotations
@@ -121,8 +122,8 @@ class KinNode(LifecycleNode, Generic[P]):
     ) -> Any:
         """Subscribe; the callback is called only while the node is active, and may raise.
 
-        An exception becomes a warning in the log and a fault in the diagnostics; the next message is
-        handled as if nothing had happened.
+        An exception becomes a warning in the log and a fault in the diagnostics; the next message
+        is handled as if nothing had happened.
         """
 
         def guarded(received: Any) -> None:
@@ -154,7 +155,7 @@ class KinNode(LifecycleNode, Generic[P]):
         if self._active:
             self._start_timer(entry)
 
-    def serve(self, service: type, name: str, handler: Handler, *, inline: bool = False) -> Any:
+    def serve(self, service: Any, name: str, handler: Handler, *, inline: bool = False) -> Any:
         """Offer a service whose answer always holds a status.
 
         Args:
@@ -175,7 +176,7 @@ class KinNode(LifecycleNode, Generic[P]):
 
     def serve_action(
         self,
-        action: type,
+        action: Any,
         name: str,
         handler: Handler,
         feedback: Callable[[Progress], Any],
@@ -213,7 +214,7 @@ class KinNode(LifecycleNode, Generic[P]):
             if goal.is_cancel_requested:
                 task.cancel()
             try:
-                result = await self._answer(action.Result, goal.request, handler, key, False, task)  # type: ignore[attr-defined]
+                result = await self._answer(action.Result, goal.request, handler, key, False, task)
             finally:
                 del tasks[identity]
             code = result.status.code
@@ -413,9 +414,7 @@ class KinNode(LifecycleNode, Generic[P]):
                 response = await self.worker.run(lambda t: handler(request, t), task)
         except Exception as error:
             if not isinstance(error, KinError):
-                self.get_logger().error(
-                    f"{key}:\n{''.join(traceback.format_exception(error))}"
-                )
+                self.get_logger().error(f"{key}:\n{''.join(traceback.format_exception(error))}")
             response = response_type()
             fill_status(response.status, error)
             self.diagnostics.count(f"{key} refused")
@@ -444,8 +443,13 @@ def run(node_class: Callable[..., KinNode[Any]], args: list[str] | None = None) 
         return 2
     executor = SingleThreadedExecutor()
     executor.add_node(node)
-    _on_signal(lambda: (stop.set(), executor.create_task(lambda: None)))
     outcome = 0
+
+    def end() -> None:
+        stop.set()
+        executor.create_task(lambda: None)  # work, so that spin_once returns
+
+    _on_signal(end)
 
     def start() -> None:
         nonlocal outcome

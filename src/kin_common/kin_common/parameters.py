@@ -4,8 +4,8 @@
     class ArmParameters(ParameterSet):
         rate: float = parameter(1000.0, "control rate [Hz]", minimum=1.0, maximum=10000.0)
 
-A value outside its range, of the wrong type, or at odds with another one is refused with a sentence,
-and the node keeps what it had.
+A value outside its range, of the wrong type, or at odds with another one is refused with a
+sentence, and the node keeps what it had.
 """
 
 from __future__ import annotations
@@ -128,7 +128,8 @@ class _Field:
     def _element(self, value: Any, name: str) -> Any:
         if self.element is float and type(value) is int:
             value = float(value)
-        if type(value) is not self.element:
+        # An exact type: True is an int to isinstance, and to nobody else.
+        if not isinstance(value, self.element) or isinstance(value, bool) > (self.element is bool):
             raise InvalidInput(name, f"must be {_WORDS[self.element]}, got {value!r}")
         if self.element is float and not math.isfinite(value):
             raise InvalidInput(name, f"must be finite, got {value}")

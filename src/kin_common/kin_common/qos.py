@@ -7,7 +7,9 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 __all__ = ["COMMAND", "LATCHED", "SENSOR", "STATE"]
 
 
-def _profile(reliability: ReliabilityPolicy, durability: DurabilityPolicy, depth: int) -> QoSProfile:
+def _profile(
+    reliability: ReliabilityPolicy, durability: DurabilityPolicy, depth: int
+) -> QoSProfile:
     return QoSProfile(
         reliability=reliability,
         durability=durability,

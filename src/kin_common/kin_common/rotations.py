@@ -35,7 +35,7 @@ _SMALL = 1e-4
 
 @njit(cache=True, nogil=True)
 def skew(w: Array) -> Array:
-    """Return the matrix of the cross product, skew(w) v = w x v."""
+    """Return the matrix S of the cross product: S v = w x v."""
     S = np.zeros((3, 3))
     S[0, 1] = -w[2]
     S[0, 2] = w[1]
@@ -51,7 +51,7 @@ def quaternion_to_matrix(q: Array) -> Array:
     """Return the rotation matrix of a quaternion (x, y, z, w) of any non-zero norm."""
     x, y, z, w = q[0], q[1], q[2], q[3]
     # Scaling first keeps tiny and huge quaternions from under- and overflowing.
-    scale = max(max(abs(x), abs(y)), max(abs(z), abs(w)))
+    scale = max(abs(x), abs(y), abs(z), abs(w))
     x, y, z, w = x / scale, y / scale, z / scale, w / scale
     s = 2.0 / (x * x + y * y + z * z + w * w)
     R = np.empty((3, 3))

@@ -53,7 +53,7 @@ class AlarmClock:
         self._thread: threading.Thread | None = None
 
     def set(self, when: float, ring: Callable[[], None]) -> int:
-        """Have ``ring`` called at the monotonic time ``when`` [s]; returns a number for ``drop``."""
+        """Have ``ring`` called at the monotonic time ``when`` [s]; the answer is for ``drop``."""
         with self._ready:
             number = next(self._numbers)
             self._rings[number] = ring
@@ -69,7 +69,8 @@ class AlarmClock:
         """Take an alarm back; harmless if it has rung."""
         with self._ready:
             self._rings.pop(number, None)
-            # Dropped alarms leave the heap when they come due, or here when they are the most of it.
+            # Dropped alarms leave the heap when they come due, or here when they are the most of
+            # it.
             if len(self._due) > 2 * len(self._rings) + 64:
                 self._due = [entry for entry in self._due if entry[1] in self._rings]
                 heapq.heapify(self._due)

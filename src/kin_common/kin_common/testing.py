@@ -1,7 +1,7 @@
 """A pytest fixture for tests of nodes over real DDS.
 
-Each test gets a ROS domain of its own, held by a socket for as long as the test runs, so that tests on one
-machine never hear each other.
+Each test gets a ROS domain of its own, held by a socket for as long as the test runs, so that
+tests on one machine never hear each other.
 """
 
 from __future__ import annotations
@@ -204,9 +204,7 @@ class RosGraph:
         publisher.publish(content)
         return publisher
 
-    def listen(
-        self, message: type, topic: str, qos: QoSProfile | int = STATE
-    ) -> list[Any]:
+    def listen(self, message: type, topic: str, qos: QoSProfile | int = STATE) -> list[Any]:
         """Subscribe and return a list that grows with each message."""
         received: list[Any] = []
         self.node.create_subscription(message, topic, received.append, qos)
@@ -267,8 +265,8 @@ class RosGraph:
             if process.is_running():
                 process.terminate()
         _, alive = psutil.wait_procs(self._processes, timeout=10.0)
-        for process in alive:
-            process.kill()
+        for survivor in alive:
+            survivor.kill()
         errors = [spinner.error for spinner in self._spinners if spinner.error is not None]
         for spinner in reversed(self._spinners):
             spinner.stop()

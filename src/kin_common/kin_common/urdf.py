@@ -11,8 +11,8 @@ URDF describes trees. Loops come from a sidecar file (``loop_closures.yaml``):
         origin_b: {xyz: [0.2, 0, 0], rpy: [0, 0, 0]}
         axis: [0, 0, 1]           # in the closure's frame, for types that have one
 
-A closure says that the frame ``origin_a`` on link a and the frame ``origin_b`` on link b coincide, but for
-the freedoms of its type.
+A closure says that the frame ``origin_a`` on link a and the frame ``origin_b`` on link b coincide,
+but for the freedoms of its type.
 """
 
 from __future__ import annotations
@@ -306,9 +306,7 @@ def _joints(root: Element, name: str, links: Mapping[str, UrdfLink]) -> dict[str
     return joints
 
 
-def _joint(
-    element: Element, title: str, where: str, links: Mapping[str, UrdfLink]
-) -> UrdfJoint:
+def _joint(element: Element, title: str, where: str, links: Mapping[str, UrdfLink]) -> UrdfJoint:
     kind = checks.one_of(f"{where}: type", element.get("type", ""), JOINT_TYPES)
     ends = {}
     for end in ("parent", "child"):
@@ -373,9 +371,7 @@ def _numbers(text: str, size: int, where: str) -> Array:
     return checks.finite(where, values)
 
 
-def _root_link(
-    links: Mapping[str, UrdfLink], joints: Mapping[str, UrdfJoint], name: str
-) -> str:
+def _root_link(links: Mapping[str, UrdfLink], joints: Mapping[str, UrdfJoint], name: str) -> str:
     parents = {joint.child: joint.parent for joint in joints.values()}
     roots = [link for link in links if link not in parents]
     if not roots:

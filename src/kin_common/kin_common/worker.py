@@ -1,8 +1,8 @@
 """Long solves beside a single-threaded executor.
 
-rclpy's multi-threaded executor cannot keep a timer (13 to 119 Hz of 250 were measured), so the executor
-stays single-threaded: a callback is a coroutine that awaits a future, a worker thread computes and
-sets it, and a guard condition wakes the executor.
+rclpy's multi-threaded executor cannot keep a timer (13 to 119 Hz of 250 were measured), so the
+executor stays single-threaded: a callback is a coroutine that awaits a future, a worker thread
+computes and sets it, and a guard condition wakes the executor.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ __all__ = ["Worker"]
 
 T = TypeVar("T")
 
-#: How long after its deadline a computation may take to notice it [s], before the caller is answered
-#: without it.
+#: How long after its deadline a computation may take to notice it [s], before the caller is
+#: answered without it.
 GRACE = 0.2
 
 

@@ -101,9 +101,7 @@ def set_parameter(ros, name, value, kind):
         ParameterType.PARAMETER_BOOL: "bool_value",
     }
     content = ParameterValue(type=kind, **{fields[kind]: value})
-    request = SetParametersAtomically.Request(
-        parameters=[ParameterMsg(name=name, value=content)]
-    )
+    request = SetParametersAtomically.Request(parameters=[ParameterMsg(name=name, value=content)])
     return ros.call(SetParametersAtomically, "/echo/set_parameters_atomically", request).result
 
 
@@ -284,5 +282,3 @@ def test_diagnostics_once_a_second(ros):
     assert float(values["work p99 [ms]"]) >= float(values["work p50 [ms]"]) > 0
     stamps = [m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in messages]
     assert 0.5 < (stamps[2] - stamps[0]) / 2 < 3.0
-
-

@@ -1,8 +1,8 @@
 """Makes a fresh clone able to run: virtual environment, repaired wheels, colcon build.
 
-Runs before anything is installed, so it uses the standard library alone. Every step leaves a stamp (a
-digest of what it was made from) when it is finished, and only then: a step that was cut short is done
-again, a step whose inputs are unchanged is skipped without touching the network.
+Runs before anything is installed, so it uses the standard library alone. Every step leaves a stamp
+(a digest of what it was made from) when it is finished, and only then: a step that was cut short is
+done again, a step whose inputs are unchanged is skipped without touching the network.
 """
 
 from __future__ import annotations
@@ -233,13 +233,20 @@ class Workspace:
             colcon = [str(self.python), "-m", "colcon"]
         else:
             if shutil.which("colcon") is None:
-                raise SetupError("colcon was not found: apt install python3-colcon-common-extensions")
+                raise SetupError(
+                    "colcon was not found: apt install python3-colcon-common-extensions"
+                )
             colcon = ["colcon"]
         command = [*colcon, "--log-base", str(self.cache / "colcon-log"), "build"]
         command += ["--base-paths", str(self.root / "src"), str(self.root / "launch")]
         command += ["--build-base", str(self.build), "--install-base", str(self.install)]
         command += ["--symlink-install", "--packages-select", *names]
-        command += ["--event-handlers", "console_direct-", "console_cohesion-", "desktop_notification-"]
+        command += [
+            "--event-handlers",
+            "console_direct-",
+            "console_cohesion-",
+            "desktop_notification-",
+        ]
         command += ["--cmake-args", "-DBUILD_TESTING=OFF", f"-DPython3_EXECUTABLE={self.python}"]
         log = self.cache / "colcon.log"
         with (
@@ -302,8 +309,8 @@ def package_name(folder: Path) -> str:
 def source_digest(folder: Path) -> str:
     """Return a digest of what a package's build depends on.
 
-    Python modules are linked into the install tree, so an edit of one needs no build; setup.py, data
-    files, interfaces and launch files do.
+    Python modules are linked into the install tree, so an edit of one needs no build; setup.py,
+    data files, interfaces and launch files do.
     """
     python = (folder / "setup.py").exists()
     files = []
@@ -352,7 +359,11 @@ def _last(text: str) -> str:
 def _explain_pip(log: str, path: Path) -> str:
     if "No space left on device" in log:
         return "the disk is full: free some space and run this again; it goes on where it stopped"
-    offline = ("NameResolutionError", "Failed to establish a new connection", "Max retries exceeded")
+    offline = (
+        "NameResolutionError",
+        "Failed to establish a new connection",
+        "Max retries exceeded",
+    )
     if any(word in log for word in offline) or "ConnectTimeoutError" in log:
         return (
             "the package index cannot be reached: check the network (or pip's proxy and index"
