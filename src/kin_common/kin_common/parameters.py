@@ -108,7 +108,7 @@ P = TypeVar("P", bound=ParameterSet)
 @dataclass(frozen=True)
 class _Field:
     name: str
-    element: type
+    element: type[Any]
     is_tuple: bool
     default: Any
     spec: _Spec
