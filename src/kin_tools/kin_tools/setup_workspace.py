@@ -364,7 +364,8 @@ def _explain_pip(log: str, path: Path) -> str:
         "Failed to establish a new connection",
         "Max retries exceeded",
     )
-    if any(word in log for word in offline) or "ConnectTimeoutError" in log:
+    # Without a network pip finds no version at all of the first package.
+    if any(word in log for word in (*offline, "ConnectTimeoutError", "(from versions: none)")):
         return (
             "the package index cannot be reached: check the network (or pip's proxy and index"
             " settings) and run this again; it goes on where it stopped"
@@ -372,10 +373,11 @@ def _explain_pip(log: str, path: Path) -> str:
     if "THESE PACKAGES DO NOT MATCH THE HASHES" in log:
         return f"a package differs from the one that was locked; see {path}"
     errors = [line for line in log.splitlines() if line.startswith("ERROR:")]
-    if any("No matching distribution" in line for line in errors):
+    missing = [line for line in errors if "No matching distribution" in line]
+    if missing:
         return (
-            f"{errors[0].removeprefix('ERROR: ')}. kinstack needs Linux x86_64 with Python 3.11 to"
-            " 3.13, and a package index that can be reached"
+            f"{missing[0].removeprefix('ERROR: ')}: the package index does not have it for this"
+            " machine; kinstack needs Linux x86_64 with Python 3.11 to 3.13"
         )
     return f"pip failed: {errors[0] if errors else _last(log)} (all of it: {path})"
 

@@ -1,0 +1,360 @@
+"""Set-up of a clone: stamps, repair after an interruption, two at once, what is missing.
+
+A small clone is made in a temporary folder: real venv, real pip, a lock file with one wheel that
+the test builds itself, so that no index is needed.
+"""
+
+import base64
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from kin_tools import setup_workspace
+from kin_tools.setup_workspace import Workspace, package_name, source_digest, without_ros
+
+ROOT = Path(__file__).resolve().parents[3]
+SCRIPT = Path(setup_workspace.__file__)
+
+
+def make_wheel(folder, name="tinypkg", version="1.0"):
+    """Build a wheel by hand: one module, and the three files that make it a wheel."""
+    info = f"{name}-{version}.dist-info"
+    files = {
+        f"{name}.py": f"VERSION = {version!r}\n",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    lines = []
+    for path, text in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=")
+        lines.append(f"{path},sha256={digest.decode()},{len(text)}")
+    files[f"{info}/RECORD"] = "\n".join([*lines, f"{info}/RECORD,,"]) + "\n"
+    wheel = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+    return f"{name}=={version} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """A clone with one wheel in its lock and no packages to build."""
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    root = tmp_path / "clone"
+    (root / "src").mkdir(parents=True)
+    (root / "requirements.lock").write_text(make_wheel(wheels))
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    # The wheels of this small clone hold no ROS, hence no CMake files to repair.
+    monkeypatch.setattr(Workspace, "_repair_wheels", lambda self: None)
+    return root
+
+
+def installed(root):
+    ran = subprocess.run(
+        [root / ".venv/bin/python", "-c", "import tinypkg; print(tinypkg.VERSION)"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return ran.stdout.strip()
+
+
+def count_installs(monkeypatch):
+    done = []
+    original = Workspace._install
+
+    def counted(self, lock):
+        done.append(lock.name)
+        original(self, lock)
+
+    monkeypatch.setattr(Workspace, "_install", counted)
+    return done
+
+
+def test_first_second_and_changed(clone, tmp_path, monkeypatch):
+    done = count_installs(monkeypatch)
+    Workspace(clone, native=False, dev=False).prepare()
+    assert installed(clone) == "1.0"
+    # Nothing changed: nothing is done, and no network is needed.
+    Workspace(clone, native=False, dev=False).prepare()
+    assert done == ["requirements.lock"]
+    (clone / "requirements.lock").write_text(make_wheel(tmp_path / "wheels", version="2.0"))
+    Workspace(clone, native=False, dev=False).prepare()
+    assert installed(clone) == "2.0"
+    assert len(done) == 2
+
+
+def test_an_interrupted_set_up_is_repaired(clone, monkeypatch):
+    """Interrupt after the environment is made, in the middle of it, and before the stamp."""
+    original = Workspace._install
+
+    def interrupted(self, lock):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Workspace, "_install", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Workspace(clone, native=False, dev=False).prepare()
+    assert (clone / ".venv").exists()
+    assert installed(clone) == ""
+    # A Python that does not start any more, as after a full disk.
+    (clone / ".venv/bin/python").unlink()
+    monkeypatch.setattr(Workspace, "_install", original)
+    Workspace(clone, native=False, dev=False).prepare()
+    assert installed(clone) == "1.0"
+
+
+def test_two_set_ups_at_once(clone):
+    code = (
+        "import sys, pathlib; sys.path.insert(0, sys.argv[1])\n"
+        "import setup_workspace as s\n"
+        "s.Workspace._repair_wheels = lambda self: None\n"
+        "s.Workspace(pathlib.Path(sys.argv[2]), native=False, dev=False).prepare()\n"
+    )
+    command = [sys.executable, "-c", code, str(SCRIPT.parent), str(clone)]
+    running = [
+        subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ)
+        for _ in range(2)
+    ]
+    errors = [process.communicate(timeout=120)[1] for process in running]
+    assert [process.returncode for process in running] == [0, 0], errors
+    assert sum("installing 1 packages" in text for text in errors) == 1
+    assert sum("another set-up" in text for text in errors) == 1
+    assert installed(clone) == "1.0"
+
+
+def run_main(clone, **environment):
+    return subprocess.run(
+        [sys.executable, "-I", str(SCRIPT), str(clone)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        check=False,
+        timeout=120,
+    )
+
+
+def one_sentence(ran):
+    lines = [line for line in ran.stderr.splitlines() if line.startswith("kinstack:")]
+    return lines[-1]
+
+
+def test_no_such_package_and_wrong_hash(clone):
+    (clone / "requirements.lock").write_text("tinypkg==9.9 --hash=sha256:" + "0" * 64 + "\n")
+    ran = run_main(clone)
+    assert ran.returncode == 1
+    assert "No matching distribution" in one_sentence(ran)
+    (clone / "requirements.lock").write_text("tinypkg==1.0 --hash=sha256:" + "0" * 64 + "\n")
+    ran = run_main(clone)
+    assert ran.returncode == 1
+    assert "differs from the one that was locked" in one_sentence(ran)
+
+
+def test_no_network(clone):
+    # An index on a port where nobody listens: refused at once, as without a network.
+    ran = run_main(
+        clone,
+        PIP_NO_INDEX="",
+        PIP_FIND_LINKS="",
+        PIP_INDEX_URL="http://127.0.0.1:9/simple",
+        PIP_CONFIG_FILE=os.devnull,
+        PIP_RETRIES="0",
+    )
+    assert ran.returncode == 1
+    assert "cannot be reached" in one_sentence(ran)
+
+
+def test_no_space(clone, monkeypatch):
+    monkeypatch.setattr(
+        shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9, 9, 10_000_000)
+    )
+    with pytest.raises(setup_workspace.SetupError, match=r"only 0\.0 GB are free"):
+        Workspace(clone, native=False, dev=False).prepare()
+
+
+def test_no_compiler(clone, monkeypatch):
+    package = clone / "src" / "kin_interfaces"
+    package.mkdir()
+    (package / "package.xml").write_text("<package><name>kin_interfaces</name></package>")
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(setup_workspace.SetupError, match=r"no C\+\+ compiler"):
+        Workspace(clone, native=False, dev=False).prepare()
+
+
+def test_wrong_python(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(sys, "version_info", (3, 9, 0))
+    assert setup_workspace.main([str(tmp_path)]) == 1
+    assert "Python 3.11 to 3.13 is needed, this is 3.9" in capsys.readouterr().err
+
+
+def test_native_mode_leaves_ros_out():
+    text = (ROOT / "requirements.lock").read_text()
+    kept = without_ros(text)
+    names = [
+        line.split("==")[0] for line in kept.splitlines() if "==" in line and line[0].isalpha()
+    ]
+    assert "numpy" in names
+    assert "numba" in names
+    assert not [name for name in names if name.startswith(("ros-", "colcon"))]
+    # Every hash still belongs to a package that is kept.
+    assert kept.count("--hash=") < text.count("--hash=")
+    assert not kept.lstrip().startswith("--hash")
+
+
+def test_locks_name_no_host_and_no_path():
+    for name in ("requirements.lock", "requirements-dev.lock"):
+        text = (ROOT / name).read_text()
+        assert "://" not in text
+        assert "--index-url" not in text
+        assert "--find-links" not in text
+        for line in text.splitlines():
+            assert not line.startswith(("/", "-e", "file"))
+
+
+def test_digest_of_a_python_package(tmp_path):
+    package = tmp_path / "pkg"
+    (package / "pkg").mkdir(parents=True)
+    (package / "setup.py").write_text("1")
+    (package / "pkg" / "a.py").write_text("1")
+    (package / "pkg" / "data.yaml").write_text("1")
+    before = source_digest(package)
+    (package / "pkg" / "a.py").write_text("2")
+    (package / "pkg" / "__pycache__").mkdir()
+    (package / "pkg" / "__pycache__" / "a.pyc").write_text("x")
+    assert source_digest(package) == before
+    (package / "pkg" / "data.yaml").write_text("2")
+    changed = source_digest(package)
+    assert changed != before
+    (package / "setup.py").write_text("2")
+    assert source_digest(package) != changed
+
+
+def test_package_names(tmp_path):
+    assert package_name(ROOT / "src" / "kin_common") == "kin_common"
+    (tmp_path / "package.xml").write_text("<package/>")
+    with pytest.raises(setup_workspace.SetupError, match="no valid <name>"):
+        package_name(tmp_path)
+
+
+# With the real colcon ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    """A clone of the command, two real packages, and the environment of this one."""
+    root = tmp_path / "ws"
+    (root / "src").mkdir(parents=True)
+    for name in ("kinstack", "requirements.lock", "requirements-dev.lock"):
+        shutil.copy(ROOT / name, root / name)
+    for name in ("kin_tools", "kin_common"):
+        ignore = shutil.ignore_patterns("*.egg-info", "__pycache__")
+        shutil.copytree(ROOT / "src" / name, root / "src" / name, ignore=ignore)
+    (root / ".venv").symlink_to((ROOT / ".venv").resolve())
+    return root
+
+
+def kinstack(root, *arguments, **options):
+    environment = {**os.environ, **options.pop("environment", {})}
+    for name in ("PYTHONPATH", "AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH", "COLCON_PREFIX_PATH"):
+        environment.pop(name, None)
+    return subprocess.run(
+        [root / "kinstack", *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+        timeout=280,
+        **options,
+    )
+
+
+@pytest.mark.slow
+def test_only_what_changed_is_built(workspace):
+    ran = kinstack(workspace, "setup")
+    assert ran.returncode == 0, ran.stderr
+    assert "building kin_common, kin_tools" in ran.stderr
+    ran = kinstack(workspace, "setup")
+    assert ran.returncode == 0
+    assert "building" not in ran.stderr
+    with open(workspace / "src/kin_common/package.xml", "a") as file:
+        file.write("<!-- changed -->\n")
+    ran = kinstack(workspace, "setup")
+    assert "building kin_common\n" in ran.stderr
+    # What was removed by hand comes back.
+    shutil.rmtree(workspace / "install" / "kin_tools")
+    ran = kinstack(workspace, "setup")
+    assert "building kin_tools\n" in ran.stderr
+    ran = kinstack(
+        workspace, "shell", "python", "-c", "import kin_tools; print(kin_tools.__file__)"
+    )
+    assert str(workspace) in ran.stdout, ran.stderr
+
+
+@pytest.mark.slow
+def test_a_build_cut_short_is_done_again(workspace):
+    process = subprocess.Popen(
+        [workspace / "kinstack", "setup"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "AMENT_PREFIX_PATH")},
+        start_new_session=True,
+    )
+    for line in process.stderr:
+        if "building" in line:
+            break
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGINT)
+    process.wait(30)
+    process.stderr.close()
+    assert process.returncode != 0
+    assert not (workspace / "install/.kinstack/kin_tools").exists()
+    ran = kinstack(workspace, "setup")
+    assert ran.returncode == 0, ran.stderr
+    assert (workspace / "install/.kinstack/kin_tools").exists()
+
+
+def test_a_broken_package_is_named(workspace):
+    (workspace / "src/kin_tools/setup.py").write_text("raise SystemExit('no good')\n")
+    ran = kinstack(workspace, "setup")
+    assert ran.returncode == 1
+    assert "the build of" in ran.stderr
+    assert 'Traceback (most recent call last):\n  File "' + str(SCRIPT) not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["nonsense"], 2, "'nonsense' is not a command"),
+        (["call"], 2, "call needs SERVICE TYPE"),
+        (["bench"], 2, "bench needs a name"),
+        (["run", "x"], 2, "run needs PACKAGE EXECUTABLE"),
+        (["launch"], 2, "launch needs a file"),
+    ],
+)
+def test_bad_words(arguments, code, sentence):
+    ran = kinstack(ROOT, *arguments)
+    assert ran.returncode == code
+    assert sentence in ran.stderr
+
+
+def test_help():
+    ran = kinstack(ROOT, "--help")
+    assert ran.returncode == 0
+    for word in ("up", "test", "bench", "call", "bag", "shell"):
+        assert f"./kinstack {word}" in ran.stdout
+    assert kinstack(ROOT).returncode == 2
+
+
+def test_a_named_python_that_is_not_there():
+    ran = kinstack(ROOT, "setup", environment={"KINSTACK_PYTHON": "python-that-is-not-there"})
+    assert ran.returncode == 1
+    assert "KINSTACK_PYTHON=python-that-is-not-there was not found" in ran.stderr
