@@ -16,5 +16,5 @@ setup(
     maintainer_email="maintainers@kinstack.dev",
     description="The launch runner, the stack monitor and the command line of kinstack.",
     license="Apache-2.0",
-    entry_points={"console_scripts": []},
+    entry_points={"console_scripts": ["stack_monitor = kin_tools.monitor:main"]},
 )
