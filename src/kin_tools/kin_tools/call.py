@@ -1,0 +1,101 @@
+"""``python -m kin_tools.call``: call a service of a running stack."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kin_common.errors import InvalidInput, KinError, StatusCode
+from kin_common.yamls import load_yaml
+
+__all__ = ["main", "status_text"]
+
+_SERVICE = re.compile(r"/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*\Z")
+
+
+def status_text(code: int) -> str:
+    """The name of a status code."""
+    try:
+        return StatusCode(code).name
+    except ValueError:
+        return f"code {code}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kinstack call",
+        description="Call a service of a running stack and print the answer as YAML.",
+        epilog="Example: ./kinstack call /stack_monitor/check_ready kin_interfaces/srv/CheckReady "
+        "'{wait: 5.0}'. Exit code: 0 answered (and its status, if it has one, is SUCCESS); 1 no "
+        "service, no answer or another status; 2 a request that cannot be understood.",
+    )
+    parser.add_argument(
+        "service", metavar="SERVICE", help="name, such as /stack_monitor/check_ready"
+    )
+    parser.add_argument("type", metavar="TYPE", help="such as kin_interfaces/srv/CheckReady")
+    parser.add_argument(
+        "request",
+        metavar="YAML",
+        nargs="?",
+        default="{}",
+        help="fields of the request; @FILE reads them from a file, - from the standard input",
+    )
+    parser.add_argument("--full", action="store_true", help="print long arrays in full")
+    parser.add_argument(
+        "--wait", type=float, default=5.0, metavar="S", help="time for the service to appear [s]"
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=600.0, metavar="S", help="time for the answer [s]"
+    )
+    return parser
+
+
+def _read_request(text: str) -> Any:
+    if text == "-":
+        return load_yaml(sys.stdin.read(), name="standard input")
+    if text.startswith("@"):
+        return load_yaml(Path(text[1:]))
+    return load_yaml(text, name="request")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    options = _parser().parse_args(argv)
+    from kin_tools.messages import fill, find_type, show
+
+    try:
+        if not _SERVICE.match(options.service):
+            raise InvalidInput("", f"'{options.service}' cannot be the name of a service")
+        kind = find_type(options.type, "srv")
+        request = fill(kind.Request(), _read_request(options.request))
+    except InvalidInput as error:
+        print(f"call: {error}", file=sys.stderr)
+        return 2
+    from kin_tools.client import open_client
+
+    service = "/" + options.service.lstrip("/")
+    try:
+        with open_client("call") as client:
+            response = client.call(
+                service, kind, request, wait=options.wait, timeout=options.timeout
+            )
+    except KinError as error:
+        print(f"call: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("call: interrupted", file=sys.stderr)
+        return 130
+    print(show(response, full=options.full))
+    status: Any = getattr(response, "status", None)
+    if hasattr(status, "code") and status.code != StatusCode.SUCCESS:
+        print(f"call: {status_text(status.code)}: {status.message}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""One node to ask questions with, from a command line: no name to trip over, no signal handlers."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Any
+
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from kin_common.errors import SolveTimeout, Unreachable
+
+__all__ = ["Client", "open_client"]
+
+
+class Client:
+    """Calls services and spins while it waits."""
+
+    def __init__(self, node: Node, executor: SingleThreadedExecutor) -> None:
+        self.node = node
+        self._executor = executor
+        self._clients: dict[str, Any] = {}
+
+    def spin_until(
+        self, condition: Callable[[], bool], timeout: float, stop: Callable[[], bool] | None = None
+    ) -> bool:
+        """Handle callbacks until a condition holds; False if the time [s] or ``stop`` is first."""
+        deadline = time.monotonic() + timeout
+        while not condition():
+            if time.monotonic() >= deadline or (stop is not None and stop()):
+                return False
+            self._executor.spin_once(timeout_sec=0.02)
+        return True
+
+    def call(
+        self,
+        service: str,
+        kind: Any,
+        request: Any,
+        *,
+        wait: float,
+        timeout: float,
+        stop: Callable[[], bool] | None = None,
+    ) -> Any:
+        """Call a service.
+
+        Args:
+            service: Its full name.
+            kind: Its type.
+            request: What to ask.
+            wait: Longest time for the service to be there [s].
+            timeout: Longest time for the answer [s].
+            stop: Ends the waiting when it returns True.
+
+        Raises:
+            Unreachable: The service is not there; the message says what is.
+            SolveTimeout: It did not answer.
+        """
+        if service not in self._clients:
+            self._clients[service] = self.node.create_client(kind, service)
+        client = self._clients[service]
+        if not self.spin_until(client.service_is_ready, wait, stop):
+            raise Unreachable(self._absent(service, kind))
+        future = client.call_async(request)
+        if not self.spin_until(future.done, timeout, stop):
+            client.remove_pending_request(future)
+            raise SolveTimeout(f"{service} did not answer within {timeout:g} s")
+        return future.result()
+
+    def _absent(self, service: str, kind: Any) -> str:
+        there = dict(self.node.get_service_names_and_types())
+        if service in there:
+            wanted = f"{kind.__module__.split('.')[0]}/srv/{kind.__name__}"
+            if wanted not in there[service]:
+                return f"{service} is of type {', '.join(there[service])}, not {wanted}"
+        mine = self.node.get_fully_qualified_name()
+        ordinary = [n for n in there if not n.startswith(mine) and not _is_plumbing(n)]
+        close = get_close_matches(service, ordinary, 1)
+        if close:
+            return f"there is no service {service}; did you mean {close[0]}?"
+        if ordinary:
+            listing = ", ".join(sorted(ordinary)[:20])
+            return f"there is no service {service}; there are {listing}"
+        return f"there is no service {service}, nor any other; is the stack running?"
+
+
+def _is_plumbing(service: str) -> bool:
+    """Parameter, type and action services that every node has."""
+    last = service.rsplit("/", 1)[-1]
+    return (
+        last.endswith(("_parameters", "_parameters_atomically", "_parameter_types"))
+        or last == "get_type_description"
+        or "/_action/" in service
+    )
+
+
+@contextmanager
+def open_client(name: str = "client") -> Iterator[Client]:
+    """A hidden node with an executor, for as long as the block runs."""
+    context = Context()
+    rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
+    node = Node(
+        f"_kinstack_{name}_{os.getpid()}",
+        context=context,
+        start_parameter_services=False,
+        enable_rosout=False,
+    )
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    try:
+        yield Client(node, executor)
+    finally:
+        executor.shutdown(timeout_sec=1.0)
+        node.destroy_node()
+        context.try_shutdown()

@@ -1,0 +1,73 @@
+"""Says on the screen what becomes of the nodes of a stack: one line for each change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from diagnostic_msgs.msg import DiagnosticArray
+
+from kin_tools.client import Client
+from kin_tools.graph_watch import GraphWatch
+from kin_tools.stack_book import Health, NodeView
+
+__all__ = ["Reporter"]
+
+_PERIOD = 0.2
+
+
+class Reporter:
+    """Watches nodes through a client and prints a line whenever one changes.
+
+    Args:
+        client: The client to watch with.
+        names: Full names of the nodes.
+        started: Monotonic time at which the stack was started [s].
+    """
+
+    def __init__(self, client: Client, names: Sequence[str], started: float) -> None:
+        self._client = client
+        self._names = set(names)
+        self._started = started
+        self._watch = GraphWatch(client.node, "/", names)
+        self._subscription = client.node.create_subscription(
+            DiagnosticArray, "/diagnostics", self._watch.heard, 10
+        )
+        self._last: dict[str, Health] = {}
+        self._announced = False
+        self.ready = False
+        self.message = "nothing was seen yet"
+
+    def turn(self) -> None:
+        """Watch for a moment and print what has changed."""
+        self._client.spin_until(lambda: False, _PERIOD)
+        view = self._watch.poll()
+        for node in view.nodes:
+            if node.name in self._names:
+                self._report(node)
+        self.ready = view.ready or not self._names
+        self.message = view.message
+        if self.ready and not self._announced:
+            self._announced = True
+            count = f"{len(self._names)} node{'s' if len(self._names) != 1 else ''}"
+            print(f"kinstack: {count} active after {self._elapsed():.1f} s", flush=True)
+        elif not self.ready:
+            self._announced = False
+
+    def _report(self, node: NodeView) -> None:
+        before = self._last.get(node.name)
+        self._last[node.name] = node.health
+        if node.health == before:
+            return
+        if node.health == Health.HEALTHY:
+            print(f"kinstack: {node.name} is active ({self._elapsed():.1f} s)", flush=True)
+        elif before is not None and node.health >= Health.UNHEALTHY:
+            print(f"kinstack: {node.name} {node.message}", flush=True)
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._started
+
+    def close(self) -> None:
+        """Release what the watch uses."""
+        self._client.node.destroy_subscription(self._subscription)
+        self._watch.close()

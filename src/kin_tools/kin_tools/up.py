@@ -1,0 +1,190 @@
+"""``python -m kin_tools.up``: start the full stack and say what becomes of it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from kin_common.errors import InvalidInput
+from kin_tools.check import Question, read_questions
+from kin_tools.errors import ArgumentProblem
+from kin_tools.guard import Front
+from kin_tools.launch import find_launch_file, parse_launch_arguments
+from kin_tools.launch_xml import LaunchPlan, load_launch_file, show_arguments
+from kin_tools.runner import make_supervisor
+
+__all__ = ["main"]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kinstack up",
+        description="Start the full stack and print a line for each node as it becomes active. "
+        "Ctrl-C ends every process.",
+        epilog="Exit code: 0 if all ended well (with --check: if every node answered SUCCESS), 1 "
+        "if a node failed, 2 for arguments that cannot be used.",
+    )
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="name:=value",
+        help="arguments of launch/full_stack.launch.xml, such as namespace:=robot1 or cuik:=false",
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="ask every node one real question, then stop"
+    )
+    parser.add_argument("--show-args", action="store_true", help="list the arguments and stop")
+    parser.add_argument(
+        "--launch-file",
+        metavar="FILE",
+        help="start another launch file instead (XML)",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=300.0,
+        metavar="S",
+        help="with --check: longest time until all nodes are active [s]",
+    )
+    return parser
+
+
+def _refuse_unused(plan: LaunchPlan, file: Path) -> None:
+    known = [argument.name for argument in show_arguments(file)]
+    for name in plan.unused:
+        close = get_close_matches(name, known, 1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise ArgumentProblem(name, f"is not an argument{hint} (there are {', '.join(known)})")
+
+
+def _native_launcher() -> str | None:
+    """``ros2`` of a sourced ROS 2, if the wheels are not asked for."""
+    if not os.environ.get("ROS_DISTRO") or os.environ.get("KINSTACK_WHEELS") == "1":
+        return None
+    return shutil.which("ros2")
+
+
+def _run_native(ros2: str, file: Path, words: Sequence[str], lifeline: int) -> int:
+    """Have ``ros2 launch`` do it, under the same guard as our own runner."""
+    from kin_tools.process_spec import ProcessSpec
+
+    spec = ProcessSpec("ros2", (ros2, "launch", str(file), *words), output="screen")
+    return make_supervisor([spec], lifeline).run()
+
+
+@contextlib.contextmanager
+def _own_domain(wanted: bool) -> Iterator[None]:
+    """A ROS domain that nobody else on this machine uses, unless the user has chosen one."""
+    if not wanted or "ROS_DOMAIN_ID" in os.environ:
+        yield
+        return
+    try:
+        from domain_coordinator import domain_id
+    except ImportError:
+        yield
+        return
+    with domain_id() as domain:
+        os.environ["ROS_DOMAIN_ID"] = str(domain)
+        try:
+            yield
+        finally:
+            del os.environ["ROS_DOMAIN_ID"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    options = _parser().parse_args(argv)
+    try:
+        words = (
+            [options.launch_file]
+            if options.launch_file
+            else ["kin_bringup", "full_stack.launch.xml"]
+        )
+        file, _ = find_launch_file(words)
+        if options.show_args:
+            from kin_tools.launch import arguments_text
+
+            print(arguments_text(show_arguments(file)))
+            return 0
+        plan = load_launch_file(file, parse_launch_arguments(options.words))
+        _refuse_unused(plan, file)
+        folder = file.parent / "config" / "check"
+        questions = read_questions(folder, plan.node_names) if options.check else []
+    except InvalidInput as error:
+        print(f"kinstack: {error}", file=sys.stderr)
+        return 2
+    ros2 = _native_launcher()
+    with _own_domain(options.check):
+        started = time.monotonic()
+        if ros2 is None:
+            front = Front(lambda end: make_supervisor(plan.processes, end).run())
+        else:
+            front = Front(lambda end: _run_native(ros2, file, options.words, end))
+        try:
+            if options.check:
+                return _check(front, plan, questions, started, options.timeout)
+            return _watch(front, plan, started)
+        except BaseException:
+            front.send(signal.SIGINT)
+            front.finish()
+            raise
+
+
+def _watch(front: Front, plan: LaunchPlan, started: float) -> int:
+    from kin_tools.client import open_client
+    from kin_tools.progress import Reporter
+
+    with open_client("up") as client:
+        reporter = Reporter(client, plan.node_names, started)
+        while front.wait(0.0) is None:
+            reporter.turn()
+        reporter.close()
+    return front.finish()
+
+
+def _check(
+    front: Front, plan: LaunchPlan, questions: list[Question], started: float, timeout: float
+) -> int:
+    from kin_tools.check import ask_all, table
+    from kin_tools.client import open_client
+    from kin_tools.progress import Reporter
+
+    def stopped() -> bool:
+        return bool(front.signalled) or front.poll() is not None
+
+    good = False
+    with open_client("check") as client:
+        reporter = Reporter(client, plan.node_names, started)
+        while not reporter.ready and not stopped() and time.monotonic() - started < timeout:
+            reporter.turn()
+        if reporter.ready:
+            answers = ask_all(client, questions, stopped)
+            good = all(answer.good for answer in answers)
+            print(table(answers), flush=True)
+        elif not front.signalled:
+            print(f"kinstack: not ready: {reporter.message}", file=sys.stderr)
+        reporter.close()
+    if front.poll() is None and not front.signalled:
+        front.send(signal.SIGINT)
+    code = front.finish()
+    if code != 0:
+        print("kinstack: a process did not end well", file=sys.stderr)
+    if front.signalled:
+        print("kinstack: interrupted", file=sys.stderr)
+        return 130
+    if good and code == 0:
+        print("kinstack: every node answered")
+        return 0
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
