@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
 import rclpy
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
+from rclpy.node import Node, NodeNameNonExistentError
 from rclpy.signals import SignalHandlerOptions
 
 from kin_common.errors import SolveTimeout, Unreachable
@@ -74,14 +74,26 @@ class Client:
             raise SolveTimeout(f"{service} did not answer within {timeout:g} s")
         return future.result()
 
+    def services(self) -> dict[str, list[str]]:
+        """Names and types of the services that other nodes offer.
+
+        The graph's own list also holds services that somebody merely asks for, this client first.
+        """
+        found: dict[str, list[str]] = {}
+        for name, namespace in self.node.get_node_names_and_namespaces():
+            if name == self.node.get_name():
+                continue
+            with contextlib.suppress(NodeNameNonExistentError):
+                found.update(self.node.get_service_names_and_types_by_node(name, namespace))
+        return found
+
     def _absent(self, service: str, kind: Any) -> str:
-        there = dict(self.node.get_service_names_and_types())
+        there = self.services()
         if service in there:
             wanted = f"{kind.__module__.split('.')[0]}/srv/{kind.__name__}"
             if wanted not in there[service]:
                 return f"{service} is of type {', '.join(there[service])}, not {wanted}"
-        mine = self.node.get_fully_qualified_name()
-        ordinary = [n for n in there if not n.startswith(mine) and not _is_plumbing(n)]
+        ordinary = [name for name in there if not _is_plumbing(name)]
         close = get_close_matches(service, ordinary, 1)
         if close:
             return f"there is no service {service}; did you mean {close[0]}?"
@@ -101,7 +113,7 @@ def _is_plumbing(service: str) -> bool:
     )
 
 
-@contextmanager
+@contextlib.contextmanager
 def open_client(name: str = "client") -> Iterator[Client]:
     """A hidden node with an executor, for as long as the block runs."""
     context = Context()

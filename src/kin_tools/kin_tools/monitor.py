@@ -46,7 +46,7 @@ class MonitorParameters(ParameterSet):
     )
     expected: tuple[str, ...] = parameter(
         (),
-        "nodes that must be there, absolute or relative to the monitor's namespace; none beside the "
+        "nodes that must be there, absolute or relative to the namespace; none beside the "
         "monitor itself: all that have a lifecycle",
         read_only=True,
     )

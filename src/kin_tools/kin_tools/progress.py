@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 
@@ -14,6 +15,12 @@ from kin_tools.stack_book import Health, NodeView
 __all__ = ["Reporter"]
 
 _PERIOD = 0.2
+
+
+def _say(text: str) -> None:
+    """Print a line, if somebody still reads."""
+    with contextlib.suppress(OSError):
+        print(text, flush=True)
 
 
 class Reporter:
@@ -50,7 +57,7 @@ class Reporter:
         if self.ready and not self._announced:
             self._announced = True
             count = f"{len(self._names)} node{'s' if len(self._names) != 1 else ''}"
-            print(f"kinstack: {count} active after {self._elapsed():.1f} s", flush=True)
+            _say(f"kinstack: {count} active after {self._elapsed():.1f} s")
         elif not self.ready:
             self._announced = False
 
@@ -60,9 +67,9 @@ class Reporter:
         if node.health == before:
             return
         if node.health == Health.HEALTHY:
-            print(f"kinstack: {node.name} is active ({self._elapsed():.1f} s)", flush=True)
+            _say(f"kinstack: {node.name} is active ({self._elapsed():.1f} s)")
         elif before is not None and node.health >= Health.UNHEALTHY:
-            print(f"kinstack: {node.name} {node.message}", flush=True)
+            _say(f"kinstack: {node.name} {node.message}")
 
     def _elapsed(self) -> float:
         return time.monotonic() - self._started

@@ -1,0 +1,203 @@
+"""The full launch file, started for real; and what ``up --check`` makes of good and bad answers."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from ament_index_python.packages import get_package_share_directory
+
+from kin_common.errors import InvalidInput
+from kin_tools.check import Answer, Question, read_questions, table
+from kin_tools.launch_xml import load_launch_file, show_arguments
+from kin_tools.up import main
+
+SYSTEMS = ("cuik", "ft", "delta", "continuum", "hier")
+ONLY_MONITOR = [f"{system}:=false" for system in SYSTEMS]
+SHARE = Path(get_package_share_directory("kin_bringup"))
+
+
+@pytest.fixture
+def environment(tmp_path):
+    values = {**os.environ, "ROS_LOG_DIR": str(tmp_path / "log")}
+    values.pop("ROS_DOMAIN_ID", None)
+    return values
+
+
+def up(environment, *words, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "kin_tools.up", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+        **options,
+    )
+
+
+def test_full_stack_declares_its_arguments():
+    names = [argument.name for argument in show_arguments(SHARE / "full_stack.launch.xml")]
+    assert names[:3] == ["namespace", "use_sim_time", "log_level"]
+    assert {*SYSTEMS, "monitor"} <= set(names)
+
+
+@pytest.mark.parametrize("off", [(), SYSTEMS, ("monitor",)])
+def test_switches_decide_what_is_started_and_expected(off):
+    arguments = {"namespace": "r1", **dict.fromkeys(off, "false")}
+    plan = load_launch_file(SHARE / "full_stack.launch.xml", arguments)
+    names = plan.node_names
+    assert all(name.startswith("/r1/") for name in names)
+    assert ("/r1/stack_monitor" in names) == ("monitor" not in off)
+    if "monitor" in off:
+        return
+    monitor = next(spec for spec in plan.processes if spec.label == "stack_monitor")
+    inline = [block for block in monitor.ros.parameters if not isinstance(block, Path)]
+    expected = next(block["expected"] for block in inline if "expected" in block)
+    assert {f"/r1/{name}" for name in expected} == set(names)
+
+
+def test_use_sim_time_reaches_every_node():
+    plan = load_launch_file(SHARE / "full_stack.launch.xml", {"use_sim_time": "true"})
+    for spec in plan.processes:
+        inline = [block for block in spec.ros.parameters if not isinstance(block, Path)]
+        assert any(block.get("use_sim_time") is True for block in inline), spec.label
+        assert "--log-level" in spec.program, spec.label
+
+
+@pytest.mark.stack
+def test_check_of_the_monitor_alone(environment):
+    process = up(environment, "--check", "namespace:=rob", *ONLY_MONITOR)
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, out
+    assert "kinstack: /rob/stack_monitor is active" in out
+    assert "/rob/stack_monitor  check_ready  SUCCESS" in out
+    assert "every node answered" in out
+
+
+@pytest.mark.stack
+def test_interrupt_and_kill_leave_nothing(environment):
+    for number in (signal.SIGINT, signal.SIGKILL):
+        process = up(environment, "namespace:=x", *ONLY_MONITOR)
+        for line in process.stdout:
+            if "1 node active" in line:
+                break
+        family = psutil.Process(process.pid).children(recursive=True)
+        assert len(family) >= 2
+        process.send_signal(number)
+        process.communicate(timeout=60)
+        code = process.returncode
+        assert code == (0 if number == signal.SIGINT else -signal.SIGKILL)
+        _, alive = psutil.wait_procs(family, timeout=30)
+        assert not alive
+
+
+@pytest.mark.stack
+def test_two_stacks_in_two_namespaces(environment, ros, monkeypatch):
+    environment["ROS_DOMAIN_ID"] = str(ros.domain)
+    stacks = [up(environment, f"namespace:={name}", *ONLY_MONITOR) for name in ("one", "two")]
+    try:
+        from kin_interfaces.srv import CheckReady
+
+        for name in ("one", "two"):
+            answer = ros.call(
+                CheckReady,
+                f"/{name}/stack_monitor/check_ready",
+                CheckReady.Request(wait=60.0),
+                timeout=90.0,
+            )
+            assert answer.ready
+        services = [name for name, _ in ros.node.get_service_names_and_types()]
+        mine = [name for name in services if name.endswith("/check_ready")]
+        assert sorted(mine) == ["/one/stack_monitor/check_ready", "/two/stack_monitor/check_ready"]
+        answer = ros.call(
+            CheckReady,
+            "/one/stack_monitor/check_ready",
+            CheckReady.Request(nodes=["/two/stack_monitor"]),
+        )
+        assert list(answer.missing) == ["/two/stack_monitor"]
+    finally:
+        for process in stacks:
+            process.send_signal(signal.SIGINT)
+        for process in stacks:
+            process.communicate(timeout=60)
+
+
+@pytest.mark.stack
+def test_check_fails_when_a_node_does_not_come(environment, tmp_path):
+    file = tmp_path / "x.launch.xml"
+    file.write_text(
+        "<launch><node pkg='kin_tools' exec='stack_monitor' name='wrong'>"
+        "<param name='period' value='-1.0'/></node></launch>"
+    )
+    process = up(environment, "--check", "--launch-file", str(file), "--timeout", "60")
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 1, out
+    assert "not ready" in out
+    assert "period" in out  # the node's own sentence
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["cuick:=true"], "did you mean cuik"),
+        (["word"], "expected name:=value"),
+        (["monitor:=maybe"], "must be true, false, 1 or 0"),
+        (["namespace:=a//b"], "not a valid namespace"),
+        (["--launch-file", "/no/such.launch.xml"], "no such file"),
+    ],
+)
+def test_bad_arguments(words, sentence, capsys):
+    assert main(words) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_questions(tmp_path):
+    (tmp_path / "a.yaml").write_text(
+        "- {node: n, service: ~/s, type: a/srv/B, request: {x: 1}}\n"
+        "- {node: gone, service: ~/s, type: a/srv/B}\n"
+        "- {node: n, service: rel, type: a/srv/B}\n"
+        "- {node: n, service: /abs, type: a/srv/B}\n"
+    )
+    questions = read_questions(tmp_path, ["/r/n", "/r/m"])
+    assert [q.service for q in questions] == ["/r/n/s", "/r/rel", "/abs", "/r/m/get_state"]
+    assert questions[0].request == {"x": 1}
+
+
+@pytest.mark.parametrize(
+    "text", ["a: 1", "- 1", "- {node: n}", "- {node: n, service: s, type: t, reqest: {}}", "- ["]
+)
+def test_bad_questions(text, tmp_path):
+    (tmp_path / "bad.yaml").write_text(text)
+    with pytest.raises(InvalidInput, match=r"bad\.yaml"):
+        read_questions(tmp_path, ["/n"])
+
+
+def test_table_lines_up():
+    question = Question("/n", "/n/solve", "a/srv/B", None, "")
+    lines = table(
+        [
+            Answer(question, True, "SUCCESS", 0.0012, ""),
+            Answer(question, False, "TIMEOUT", 9.0, "x"),
+        ]
+    ).splitlines()
+    assert lines[0].index("time") == lines[2].index("      1.2")
+    assert "9000.0" in lines[3]
+
+
+def test_every_question_fits_its_type():
+    """The requests of all systems can be filled into their types."""
+    from kin_tools.messages import fill, find_type
+
+    plan = load_launch_file(SHARE / "full_stack.launch.xml")
+    for question in read_questions(SHARE / "config" / "check", plan.node_names):
+        fill(find_type(question.kind, "srv").Request(), question.request)
+
+
+def test_time_is_not_spent_on_imports():
+    """``up`` must not import what makes the start slow before the processes are started."""
+    code = "import sys, kin_tools.up; print({'rclpy', 'numba', 'scipy'} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
