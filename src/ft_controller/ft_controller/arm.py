@@ -1,0 +1,187 @@
+"""The n-link planar arm: the parameters of its links, and what can be asked of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ft_controller import dynamics
+from ft_controller.errors import ArmError, TooLarge
+from kin_common import checks
+from kin_common.errors import InvalidInput
+
+__all__ = ["MAX_JOINTS", "Arm"]
+
+MAX_JOINTS = 512
+"""More joints than any planar arm has; bounds the size of the shared pages."""
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """Links of a planar arm with revolute joints; link i turns with joint i.
+
+    All arrays have the shape (n,).
+
+    Attributes:
+        mass: Link masses [kg].
+        length: Distance from joint i to joint i + 1, the last one to the end effector [m].
+        com: Distance from joint i to the centre of mass of link i, along the link [m].
+        inertia: Moment of inertia of link i about its centre of mass [kg m^2].
+        friction: Viscous friction of joint i [N m s/rad].
+        gravity: Acceleration along -y of the base frame [m/s^2]; 0 for a horizontal arm.
+    """
+
+    mass: Array
+    length: Array
+    com: Array
+    inertia: Array
+    friction: Array
+    gravity: float = 0.0
+    model: Array = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        try:
+            n = int(np.size(self.mass))
+            if n < 1:
+                raise InvalidInput("mass", "needs at least one link")
+            if n > MAX_JOINTS:
+                raise TooLarge(f"mass: {n} links are more than the limit of {MAX_JOINTS}")
+            for name in ("mass", "length", "com", "inertia", "friction"):
+                array = np.array(checks.shape(name, getattr(self, name), (n,)))
+                if name in ("mass", "length") and (array <= 0.0).any():
+                    raise InvalidInput(name, f"must be positive, got {array.min():g}")
+                if (array < 0.0).any():
+                    raise InvalidInput(name, f"must not be negative, got {array.min():g}")
+                array.flags.writeable = False
+                object.__setattr__(self, name, array)
+            gravity = checks.number("gravity", self.gravity)
+        except InvalidInput as error:
+            raise ArmError(error.field, error.problem) from None
+        rows = (self.mass, self.length, self.com, self.inertia, self.friction)
+        if (self.inertia + self.mass * self.com**2 <= 0.0).any():
+            raise ArmError("inertia", "a link needs inertia about its joint")
+        # One block for the kernels and the processors: five rows, and the gravity in a sixth.
+        model = np.vstack([*rows, np.full(n, gravity)])
+        model.flags.writeable = False
+        object.__setattr__(self, "model", model)
+
+    @classmethod
+    def of(
+        cls,
+        mass: ArrayLike,
+        length: ArrayLike,
+        com: ArrayLike | None = None,
+        inertia: ArrayLike | None = None,
+        friction: ArrayLike | float = 0.0,
+        gravity: float = 0.0,
+    ) -> Arm:
+        """An arm of uniform rods where ``com`` and ``inertia`` are not given."""
+        try:
+            m, l = checks.finite("mass", mass), checks.finite("length", length)
+            if m.ndim != 1 or m.shape != l.shape:
+                raise InvalidInput("length", f"must have the shape {m.shape} of mass")
+            return cls(
+                mass=m,
+                length=l,
+                com=l / 2.0 if com is None else checks.finite("com", com),
+                inertia=m * l**2 / 12.0 if inertia is None else checks.finite("inertia", inertia),
+                friction=np.broadcast_to(checks.finite("friction", friction), m.shape).copy()
+                if np.ndim(friction) == 0
+                else checks.finite("friction", friction),
+                gravity=gravity,
+            )
+        except InvalidInput as error:
+            raise ArmError(error.field, error.problem) from None
+
+    @classmethod
+    def four_link(cls, friction: float = 0.0, gravity: float = 0.0) -> Arm:
+        """The default: four uniform rods, each lighter and shorter than the one before."""
+        return cls.of([4.0, 3.0, 2.0, 1.0], [0.5, 0.4, 0.3, 0.2], None, None, friction, gravity)
+
+    @classmethod
+    def rods(cls, n: int, friction: float = 0.0, gravity: float = 0.0) -> Arm:
+        """An arm of n rods with a total length of 1.4 m that taper towards the tip."""
+        taper = np.linspace(1.0, 0.4, n) if n > 1 else np.ones(1)
+        return cls.of(
+            10.0 * taper / taper.sum(), 1.4 * taper / taper.sum(), None, None, friction, gravity
+        )
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return int(self.mass.size)
+
+    @property
+    def reach(self) -> float:
+        """Length of the outstretched arm [m]."""
+        return float(self.length.sum())
+
+    def perturbed(self, seed: int, scale: float) -> Arm:
+        """An arm whose parameters are off by up to ``scale`` (relative): the modelling error."""
+        checks.within("scale", scale, 0.0, 0.9)
+        random = np.random.default_rng(seed)
+
+        def off(values: Array) -> Array:
+            return values * (1.0 + scale * random.uniform(-1.0, 1.0, self.n))
+
+        return replace(
+            self,
+            mass=off(self.mass),
+            com=off(self.com),
+            inertia=off(self.inertia),
+            friction=off(self.friction),
+        )
+
+    def inertia_matrix(self, q: ArrayLike) -> Array:
+        """M of equation (1), shape (n, n) [kg m^2]."""
+        zero = np.zeros(self.n)
+        return dynamics.inertia_and_bias(self.model, self._vector("q", q), zero)[0]
+
+    def bias(self, q: ArrayLike, qdot: ArrayLike) -> Array:
+        """N + G + V qdot of equation (1), shape (n,) [N m]."""
+        return dynamics.inertia_and_bias(
+            self.model, self._vector("q", q), self._vector("qdot", qdot)
+        )[1]
+
+    def inverse_dynamics(self, q: ArrayLike, qdot: ArrayLike, qddot: ArrayLike) -> Array:
+        """Torque of equation (1) by recursion over the links, shape (n,) [N m]."""
+        return dynamics.newton_euler(
+            self.model,
+            self._vector("q", q),
+            self._vector("qdot", qdot),
+            self._vector("qddot", qddot),
+        )
+
+    def forward_dynamics(self, q: ArrayLike, qdot: ArrayLike, tau: ArrayLike) -> Array:
+        """Acceleration M^-1 (tau - N), shape (n,) [rad/s^2]; equation (3), corrected."""
+        return dynamics.acceleration(
+            self.model,
+            self._vector("q", q),
+            self._vector("qdot", qdot),
+            self._vector("tau", tau),
+            np.zeros(self.n, np.bool_),
+        )
+
+    def energy(self, q: ArrayLike, qdot: ArrayLike) -> float:
+        """Kinetic and potential energy [J]."""
+        return float(dynamics.energy(self.model, self._vector("q", q), self._vector("qdot", qdot)))
+
+    def end_effector(self, q: ArrayLike) -> Array:
+        """Position and absolute angle of the tip, (x, y, angle) [m, m, rad]."""
+        return dynamics.end_effector(self.model, self._vector("q", q))
+
+    def points(self, q: ArrayLike) -> Array:
+        """Positions of the joints and the tip, shape (n + 1, 2) [m]."""
+        phi = np.cumsum(self._vector("q", q))
+        steps = self.length[:, None] * np.column_stack([np.cos(phi), np.sin(phi)])
+        return np.vstack([np.zeros(2), np.cumsum(steps, axis=0)])
+
+    def _vector(self, name: str, values: ArrayLike) -> Array:
+        try:
+            return np.ascontiguousarray(checks.shape(name, values, (self.n,)))
+        except InvalidInput as error:
+            raise ArmError(error.field, error.problem) from None

@@ -1,0 +1,211 @@
+"""What can go wrong with a processor, and when: faults, and schedules of faults from a file.
+
+The paper fails one element of the redundant data between a start and an end time, so permanent and
+intermittent failures can both be had. The same is done here with more kinds of failure. A processor
+carries its fault out itself, on its own data, just before it publishes them; ``sigkill`` and
+``sigstop`` are done to it from outside.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ft_controller.errors import ScheduleError
+from ft_controller.layout import MAX_PROCESSORS
+from kin_common import checks
+from kin_common.errors import InvalidInput
+from kin_common.yamls import load_yaml
+
+__all__ = ["KINDS", "MAX_FAULTS", "SIGNALS", "Fault", "FaultTable", "load_schedule"]
+
+# The order is that of the compiled kernel in processor.py.
+KINDS = (
+    "none",
+    "wrong_element",
+    "nan",
+    "stuck",
+    "slow",
+    "silent",
+    "crash",
+    "two_faced",
+    "colluding",
+    "corrupted_memory",
+    "lying_vote",
+    "wild_write",
+)
+SIGNALS = ("sigkill", "sigstop")
+
+MAX_FAULTS = 10_000
+_FIELDS = {"processor", "processors", "kind", "start", "end", "element", "magnitude", "seed"}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One failure of one or more processors.
+
+    Attributes:
+        processors: Who fails.
+        kind: One of ``KINDS`` (but none) or ``SIGNALS``.
+        start: When it begins, from the start of the schedule [s].
+        end: When it ends; infinite for a permanent failure [s].
+        element: Index into M row by row, N, tau; -1: drawn from the seed.
+        magnitude: Added to the element; 0 flips its lowest bit. Seconds for ``slow``, where 0
+            stands for
+            longer than the deadline.
+        seed: Decides all that is not said above: which bit, which round of the tick, which peer.
+    """
+
+    processors: tuple[int, ...]
+    kind: str
+    start: float = 0.0
+    end: float = math.inf
+    element: int = -1
+    magnitude: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        try:
+            checks.one_of("kind", self.kind, {*KINDS[1:], *SIGNALS})
+            if not self.processors:
+                raise InvalidInput("processors", "needs at least one processor")
+            for k in self.processors:
+                _whole("processors", k, 0, MAX_PROCESSORS - 1)
+            if len(set(self.processors)) != len(self.processors):
+                raise InvalidInput("processors", f"names one twice: {list(self.processors)}")
+            if self.kind == "colluding" and len(self.processors) < 2:
+                raise InvalidInput("processors", "colluding needs at least two processors")
+            checks.within("start", self.start, 0.0, 1e9)
+            if not (self.end == math.inf or math.isfinite(self.end)):
+                raise InvalidInput("end", f"must be a time, got {self.end}")
+            if not self.end > self.start:
+                raise InvalidInput("end", f"must be after start ({self.start:g}), got {self.end:g}")
+            _whole("element", self.element, -1, 2**31 - 1)
+            checks.number("magnitude", self.magnitude)
+            if self.kind == "slow":
+                checks.within("magnitude", self.magnitude, 0.0, 60.0)
+            _whole("seed", self.seed, 0, 2**32 - 1)
+        except InvalidInput as error:
+            raise ScheduleError(error.field, error.problem) from None
+
+    def check(self, p: int, n: int) -> None:
+        """Refuse a processor or an element that the crew does not have."""
+        worst = max(self.processors)
+        if worst >= p:
+            raise ScheduleError(
+                "processors", f"there are {p} processors, 0 to {p - 1}, got {worst}"
+            )
+        if self.element >= n * n + 2 * n:
+            raise ScheduleError(
+                "element", f"M, N and tau have {n * n + 2 * n} elements, got {self.element}"
+            )
+
+
+class FaultTable:
+    """Which fault each processor has now.
+
+    Several faults may be planned for a processor; while they overlap, the one that began last
+    rules.
+    """
+
+    def __init__(self, p: int, n: int) -> None:
+        self._p, self._n = p, n
+        self._faults: list[tuple[float, Fault]] = []
+
+    def __len__(self) -> int:
+        return len(self._faults)
+
+    def add(self, faults: Sequence[Fault], now: float) -> None:
+        """Plan faults; their times count from ``now`` [s]. All of them are checked first."""
+        for fault in faults:
+            fault.check(self._p, self._n)
+        if len(self._faults) + len(faults) > MAX_FAULTS:
+            raise ScheduleError("faults", f"more than {MAX_FAULTS} faults are planned")
+        self._faults += [(now, fault) for fault in faults]
+
+    def clear(self) -> None:
+        """End all faults and forget those to come."""
+        self._faults.clear()
+
+    def active(self, now: float) -> dict[int, tuple[float, Fault]]:
+        """The ruling fault of each faulty processor with its time of onset; drops what is over."""
+        self._faults = [(t, f) for t, f in self._faults if t + f.end > now]
+        ruling: dict[int, tuple[float, Fault]] = {}
+        for base, fault in self._faults:
+            onset = base + fault.start
+            if onset <= now:
+                for k in fault.processors:
+                    if k not in ruling or onset >= ruling[k][0]:
+                        ruling[k] = (onset, fault)
+        return ruling
+
+
+def load_schedule(source: str | Path) -> list[Fault]:
+    """Read a schedule: a YAML list of faults, from text or from a file.
+
+    Each entry gives ``processor`` (or ``processors``), ``start`` and, unless it is permanent,
+    ``end`` [s]; ``kind`` is wrong_element, as in the paper, unless it is given::
+
+        - {processor: 2, start: 0.5, end: 1.0}
+        - {processors: [0, 3], kind: silent, start: 1.5}
+
+    Raises:
+        ScheduleError: Names the entry and the field that is wrong.
+    """
+    try:
+        data = load_yaml(source, limit_bytes=1_000_000)
+    except InvalidInput as error:
+        raise ScheduleError(error.field, error.problem) from None
+    if isinstance(data, Mapping):
+        if set(data) != {"faults"}:
+            raise ScheduleError(
+                "schedule", "must be a list of faults, or a mapping with the key faults"
+            )
+        data = data["faults"]
+    if not isinstance(data, list):
+        raise ScheduleError("schedule", f"must be a list of faults, got {type(data).__name__}")
+    if len(data) > MAX_FAULTS:
+        raise ScheduleError("schedule", f"has {len(data)} faults, more than {MAX_FAULTS}")
+    return [_fault(f"faults[{i}]", entry) for i, entry in enumerate(data)]
+
+
+def _fault(where: str, entry: Any) -> Fault:
+    if not isinstance(entry, Mapping):
+        raise ScheduleError(where, f"must be a mapping, got {entry!r}")
+    unknown = sorted(str(key) for key in set(entry) - _FIELDS)
+    try:
+        if unknown:
+            checks.one_of("field", unknown[0], _FIELDS)
+        if ("processor" in entry) == ("processors" in entry):
+            raise InvalidInput("processor", "give either processor or processors")
+        if "processor" in entry:
+            processors: Any = [entry["processor"]]
+        else:
+            processors = entry["processors"]
+        if not isinstance(processors, list):
+            raise InvalidInput("processors", f"must be a list, got {processors!r}")
+        kind = entry.get("kind", "wrong_element")
+        if not isinstance(kind, str):
+            raise InvalidInput("kind", f"must be a name, got {kind!r}")
+        if "start" not in entry:
+            raise InvalidInput("start", "is missing")
+        return Fault(
+            processors=tuple(_whole("processors", k, 0, MAX_PROCESSORS - 1) for k in processors),
+            kind=kind,
+            start=checks.number("start", entry["start"]),
+            end=checks.number("end", entry["end"]) if entry.get("end") is not None else math.inf,
+            element=_whole("element", entry.get("element", -1), -1, 2**31 - 1),
+            magnitude=checks.number("magnitude", entry.get("magnitude", 0.0)),
+            seed=_whole("seed", entry.get("seed", 0), 0, 2**32 - 1),
+        )
+    except InvalidInput as error:
+        raise ScheduleError(f"{where}.{error.field}", error.problem) from None
+
+
+def _whole(name: str, value: Any, low: int, high: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidInput(name, f"must be a whole number, got {value!r}")
+    return int(checks.within(name, value, low, high))

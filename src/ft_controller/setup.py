@@ -1,0 +1,25 @@
+from setuptools import find_packages, setup
+
+PACKAGE = "ft_controller"
+
+setup(
+    name=PACKAGE,
+    version="0.1.0",
+    packages=find_packages(exclude=["test"]),
+    package_data={PACKAGE: ["py.typed"]},
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
+        (f"share/{PACKAGE}", ["package.xml"]),
+    ],
+    zip_safe=False,
+    maintainer="kinstack maintainers",
+    maintainer_email="maintainers@kinstack.dev",
+    description="A computed-torque controller that survives dead and lying processors.",
+    license="Apache-2.0",
+    entry_points={
+        "console_scripts": [
+            "ft_controller_node = ft_controller.node:main",
+            "arm_simulator_node = ft_controller.simulator_node:main",
+        ]
+    },
+)

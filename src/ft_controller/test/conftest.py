@@ -1,0 +1,148 @@
+"""Crews are slow to start: the tests that need no special one share them."""
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from ft_controller import Arm, Crew, Timing, dynamics
+
+
+def reference(arm, q, v, qd, vd=None, ad=None, kp=100.0, kd=20.0, locked=None):
+    """Equation (2) by one undisturbed processor."""
+    n = arm.n
+    zero = np.zeros(n)
+    return dynamics.computed_torque(
+        arm.model,
+        np.asarray(q, float),
+        np.asarray(v, float),
+        np.asarray(qd, float),
+        zero if vd is None else vd,
+        zero if ad is None else ad,
+        np.full(n, kp),
+        np.full(n, kd),
+        zero if locked is None else np.asarray(locked, float),
+    )
+
+
+class Bench:
+    """A crew that controls an arm which is moved along a made-up path: no two ticks are alike."""
+
+    def __init__(self, crew):
+        self.crew = crew
+        self.arm = crew.arm
+        self.t = 0.0
+
+    def inputs(self):
+        phase = self.t * 1.7 + np.arange(self.arm.n)
+        return 0.6 * np.sin(phase), 0.8 * np.cos(phase), 0.55 * np.sin(phase + 0.1)
+
+    def tick(self):
+        """One tick and the torque it should give."""
+        self.t += 1e-3
+        q, v, qd = self.inputs()
+        zero = np.zeros(self.arm.n)
+        result = self.crew.tick(q, v, qd, zero, zero, self.t)
+        return result, reference(self.arm, q, v, qd, locked=self.crew.locked)
+
+    def run(self, ticks):
+        """Count of right, wrong and missing torques."""
+        right = wrong = missing = 0
+        for _ in range(ticks):
+            result, tau = self.tick()
+            if not result.voted:
+                missing += 1
+            elif (result.torque == tau).all():
+                right += 1
+            else:
+                wrong += 1
+        return right, wrong, missing
+
+    def until(self, condition, seconds=30.0):
+        """Tick until something holds."""
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, [vars(p) for p in self.crew.processors()]
+            self.tick()
+
+    def clean(self):
+        """No faults, everybody works."""
+        self.crew.clear_faults()
+        everybody = (1 << self.crew.p) - 1
+        self.until(lambda: self.crew._alive() == everybody)
+        self.crew.reset()
+        self.crew.set_controller("echo", "balanced")
+        for joint in range(self.arm.n):
+            self.crew.lock(joint, False)
+        # A process that was stopped or slow needs a moment to answer again.
+        quiet = 0
+        end = time.monotonic() + 30.0
+        while quiet < 3:
+            assert time.monotonic() < end, [vars(p) for p in self.crew.processors()]
+            self.tick()
+            fine = all(p.state == "WORKING" for p in self.crew.processors())
+            quiet = quiet + 1 if fine else 0
+            if not fine:
+                self.crew.reset()
+
+
+@pytest.fixture(scope="session")
+def crews():
+    """Crews by number of processors, started when first asked for."""
+    started = {}
+
+    def get(p=4):
+        if p not in started:
+            crew = Crew(Arm.four_link(), processors=p, timing=Timing.lockstep(), restart_stalled=0)
+            crew.start()
+            started[p] = Bench(crew)
+        started[p].clean()
+        return started[p]
+
+    yield get
+    for bench in started.values():
+        bench.crew.close()
+
+
+@pytest.fixture
+def bench(crews):
+    """Four processors, undisturbed."""
+    return crews(4)
+
+
+def family(pid):
+    """The processes below one."""
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def gone(processes, seconds=10.0):
+    """Whether all of them end (zombies count as ended)."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        left = [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+        if not left:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def shared_memory():
+    """Names in /dev/shm, and memory files that this process holds."""
+    names = {str(p) for p in Path("/dev/shm").glob("*ft_*")}
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            target = os.readlink(entry)
+        except OSError:
+            continue
+        if "memfd:ft_" in target:
+            names.add(target)
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        if "memfd:ft_" in line:
+            names.add(line)
+    return names
