@@ -143,7 +143,7 @@ def test_entry_point_execs_the_command_with_the_workspace_sourced():
     ) as started:
         said = started.stdout.readline().strip()
         try:
-            assert said == str(started.pid), started.stderr.read() if not said else said
+            assert said == str(started.pid), said or started.stderr.read()
             started.send_signal(signal.SIGTERM)
             assert started.wait(20) == -signal.SIGTERM
         finally:
@@ -185,3 +185,22 @@ def test_launch_arguments_in_compose_files_exist():
             for word in service["command"]:
                 if ":=" in word:
                     assert word.split(":=")[0] in known, f"{path.name}: {word}"
+
+
+@pytest.mark.stack
+def test_health_is_that_of_the_stack_monitor(ros):
+    environment = without_ros(ROS_DOMAIN_ID=str(ros.domain), KINSTACK_NAMESPACE="/ward")
+    assert run(DOCKER / "healthcheck.sh", env=environment).returncode == 1  # nobody answers
+    ros.process("kin_tools", "stack_monitor", {"expected": ["stack_monitor"]}, "/ward")
+    ros.wait_active("/ward/stack_monitor")
+    healthy = run(DOCKER / "healthcheck.sh", env=environment)
+    assert healthy.returncode == 0, healthy.stdout + healthy.stderr
+
+
+@pytest.mark.stack
+def test_a_missing_node_is_unhealthy(ros):
+    ros.process("kin_tools", "stack_monitor", {"expected": ["stack_monitor", "kin_solvers"]})
+    ros.wait_active("/stack_monitor")
+    sick = run(DOCKER / "healthcheck.sh", env=without_ros(ROS_DOMAIN_ID=str(ros.domain)))
+    assert sick.returncode == 1
+    assert "kin_solvers" in sick.stdout + sick.stderr

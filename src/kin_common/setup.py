@@ -16,5 +16,6 @@ setup(
     maintainer_email="maintainers@kinstack.dev",
     description="What every kinstack node shares.",
     license="Apache-2.0",
+    extras_require={"test": ["pytest"]},  # tells colcon which test runner to use
     entry_points={"console_scripts": []},
 )

@@ -16,5 +16,6 @@ setup(
     maintainer_email="maintainers@kinstack.dev",
     description="The launch runner, the stack monitor and the command line of kinstack.",
     license="Apache-2.0",
+    extras_require={"test": ["pytest"]},  # tells colcon which test runner to use
     entry_points={"console_scripts": ["stack_monitor = kin_tools.monitor:main"]},
 )

@@ -1,0 +1,162 @@
+"""What a ROS installation relies on: declared dependencies, installed programs, colcon test."""
+
+import ast
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+from ament_index_python.packages import get_package_prefix
+
+ROOT = Path(__file__).resolve().parents[3]
+PACKAGES = sorted(path.parent for path in (ROOT / "src").glob("*/setup.py"))
+LAUNCH_FILES = sorted((ROOT / "launch").glob("*.launch.xml"))
+
+#: rosdep keys of what has another name there. ROS packages have their own name.
+ROSDEP = {
+    "defusedxml": "python3-defusedxml",
+    "matplotlib": "python3-matplotlib",
+    "mpl_toolkits": "python3-matplotlib",
+    "networkx": "python3-networkx",
+    "numba": "python3-numba",
+    "numpy": "python3-numpy",
+    "psutil": "python3-psutil",
+    "pytest": "python3-pytest",
+    "scipy": "python3-scipy",
+    "yaml": "python3-yaml",
+}
+#: Without a rosdep key: ./kinstack setup installs them from the lock, in native mode too.
+FROM_THE_LOCK = {
+    "cupy": "cupy-cuda13x",
+    "dask": "dask",
+    "distributed": "distributed",
+    "llvmlite": "llvmlite",
+    "nvidia": "nvidia-cuda-nvrtc",
+    "qdldl": "qdldl",
+    "rosbags": "rosbags",
+    "viser": "viser",
+}
+#: Imported only where a person has installed them; the code says so when they are missing.
+OPTIONAL = {"mujoco", "domain_coordinator", "mcap", "zstandard"}
+
+
+def imports(package):
+    """Top-level names that a package's modules import, with one place of each."""
+    found = {}
+    for path in sorted((package / package.name).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                names = [node.module]
+            else:
+                continue
+            for name in names:
+                found.setdefault(name.split(".")[0], f"{path.relative_to(ROOT)}:{node.lineno}")
+    for name in {*sys.stdlib_module_names, package.name}:
+        found.pop(name, None)
+    return found
+
+
+def declared(package):
+    """Every dependency in a package.xml."""
+    root = ElementTree.parse(package / "package.xml").getroot()
+    return {item.text.strip() for item in root if item.tag.endswith("depend")}
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+def test_every_import_is_declared(package):
+    known = declared(package)
+    lock = (ROOT / "requirements.lock").read_text() + (ROOT / "requirements-dev.lock").read_text()
+    missing = []
+    for name, place in imports(package).items():
+        if name in OPTIONAL:
+            continue
+        if name in FROM_THE_LOCK:
+            assert f"\n{FROM_THE_LOCK[name]}==" in lock, f"{name} ({place}) is in no lock file"
+        elif ROSDEP.get(name, name) not in known:
+            missing.append(f"{ROSDEP.get(name, name)} ({place})")
+    assert not missing, f"{package.name}/package.xml lacks: {', '.join(missing)}"
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+def test_declared_packages_are_used_or_needed(package):
+    """A dependency that no module imports is a download for nothing."""
+    used = {ROSDEP.get(name, name) for name in imports(package)}
+    root = ElementTree.parse(package / "package.xml").getroot()
+    idle = [
+        item.text
+        for item in root
+        if item.tag in ("exec_depend", "depend") and item.text not in used
+    ]
+    assert not idle, f"{package.name}/package.xml names {idle}, which nothing imports"
+
+
+def test_bringup_depends_on_every_package_it_starts():
+    wanted = {
+        node.get("pkg") for path in LAUNCH_FILES for node in ElementTree.parse(path).iter("node")
+    }
+    assert wanted, "no launch file starts a node"
+    missing = wanted - declared(ROOT / "launch")
+    assert not missing, f"launch/package.xml lacks {sorted(missing)}"
+
+
+@pytest.mark.parametrize("path", LAUNCH_FILES, ids=lambda path: path.name)
+def test_launched_programs_are_installed(path):
+    for node in ElementTree.parse(path).iter("node"):
+        package, program = node.get("pkg"), node.get("exec")
+        installed = Path(get_package_prefix(package), "lib", package, program)
+        assert os.access(installed, os.X_OK), f"{path.name}: {package} has no program {program}"
+
+
+@pytest.mark.parametrize("path", LAUNCH_FILES, ids=lambda path: path.name)
+def test_launch_files_name_existing_files(path):
+    for item in ElementTree.parse(path).iter():
+        named = item.get("from") or (item.get("file") if item.tag == "include" else None)
+        if named:
+            tail = named.replace("$(find-pkg-share kin_bringup)", "").replace("$(dirname)", "")
+            assert (ROOT / "launch" / tail.lstrip("/")).is_file(), f"{path.name}: {named}"
+
+
+def test_packages_agree_on_the_version():
+    versions = {
+        ElementTree.parse(path).getroot().findtext("version")
+        for path in [*ROOT.glob("src/*/package.xml"), ROOT / "launch" / "package.xml"]
+    }
+    assert len(versions) == 1, versions
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+def test_colcon_chooses_pytest(package):
+    """Without this extra, ``colcon test`` uses unittest, finds nothing, and reports success."""
+    assert 'extras_require={"test": ["pytest"]}' in (package / "setup.py").read_text()
+
+
+def test_colcon_test_works(tmp_path):
+    """Colcon finds and runs a package's tests, and reports a failure as one."""
+    build = tmp_path / "build"
+    command = [sys.executable, "-m", "colcon", "--log-base", str(tmp_path / "log")]
+    common = ["--base-paths", str(ROOT / "src"), "--packages-select", "kin_common"]
+    places = ["--build-base", str(build), "--install-base", str(ROOT / "install")]
+    (build / "kin_common").mkdir(parents=True)
+    tested = subprocess.run(
+        [*command, "test", *common, *places, "--pytest-args", "-k", "test_plain"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        env={**os.environ, "ROS_DISTRO": ""},
+    )
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    result = subprocess.run(
+        [*command, "test-result", "--test-result-base", str(build), "--verbose"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert result.returncode == 0, result.stdout
+    ran = ElementTree.parse(build / "kin_common" / "pytest.xml").getroot().find("testsuite")
+    assert int(ran.get("tests")) > 5
+    assert int(ran.get("failures")) + int(ran.get("errors")) == 0
