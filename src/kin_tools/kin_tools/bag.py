@@ -1,0 +1,359 @@
+"""``python -m kin_tools.bag``: record, look at, replay and compare rosbag2 bags."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from kin_common.errors import InvalidInput, KinError
+from kin_common.yamls import load_yaml
+
+__all__ = ["main"]
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):  # a reader that is gone is no reason to lose a bag
+        print(f"bag: {text}", file=sys.stderr, flush=True)
+
+
+def _remap(text: str) -> tuple[str, str]:
+    old, found, new = text.partition(":=")
+    if not found or not old.startswith("/") or not new.startswith("/"):
+        raise argparse.ArgumentTypeError(f"expected /old:=/new, got {text}")
+    return old, new
+
+
+def _not_negative(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number that is not negative, got {text}")
+    return value
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kinstack bag",
+        description="rosbag2 bags: record, look at, replay, and regression by replay.",
+        epilog="Exit code: 0 all well, 1 a change or no answer, 2 what cannot be understood.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _record_parser(commands.add_parser("record", help="record topics of a running graph"))
+    info = commands.add_parser("info", help="say what is in a bag")
+    info.add_argument("bag", type=Path, metavar="BAG")
+    _replay_parser(commands.add_parser("replay", help="play a bag to whoever listens"))
+    _regress_parser(commands.add_parser("regress", help="replay in lock step and compare"))
+    ask = commands.add_parser("ask", help="call services and keep requests and answers in a bag")
+    ask.add_argument("bag", type=Path, metavar="BAG", help="folder to make")
+    ask.add_argument(
+        "questions",
+        type=Path,
+        metavar="QUESTIONS",
+        help="YAML: a list of {service: /n/s, type: p/srv/T, request: {...}}; action: instead of "
+        "service: for actions",
+    )
+    _core_options(ask)
+    ask.add_argument("--storage", choices=("mcap", "sqlite3"), default="mcap")
+    repair = commands.add_parser("repair", help="make a bag readable whose recorder was killed")
+    repair.add_argument("bag", type=Path, metavar="BAG")
+    return parser
+
+
+def _record_parser(record: argparse.ArgumentParser) -> None:
+    record.add_argument("topics", nargs="*", metavar="TOPIC", help="topics; none: all")
+    record.add_argument("-o", "--output", type=Path, metavar="BAG", help="folder to make")
+    record.add_argument("--storage", choices=("mcap", "sqlite3"), default="mcap")
+    record.add_argument("--compress", action="store_true", help="compress with zstd")
+    record.add_argument("--exclude", default="", metavar="REGEX", help="leave these topics out")
+    record.add_argument("--hidden", action="store_true", help="also topics that begin with _")
+    record.add_argument(
+        "--split-size", type=_not_negative, default=0, metavar="MB", help="new file after [MB]"
+    )
+    record.add_argument(
+        "--split-duration", type=_not_negative, default=0, metavar="S", help="new file after [s]"
+    )
+    record.add_argument("--duration", type=_not_negative, metavar="S", help="stop after [s]")
+
+
+def _selection_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("bag", type=Path, metavar="BAG")
+    parser.add_argument("--topics", nargs="+", metavar="TOPIC", help="only these")
+    parser.add_argument("--exclude", nargs="+", default=[], metavar="TOPIC", help="not these")
+    parser.add_argument(
+        "--remap", nargs="+", type=_remap, default=[], metavar="/OLD:=/NEW", help="new names"
+    )
+    parser.add_argument("--start", type=_not_negative, default=0.0, metavar="S", help="begin [s]")
+    parser.add_argument("--end", type=_not_negative, metavar="S", help="end [s] after the begin")
+    parser.add_argument("--clock", action="store_true", help="publish /clock with the bag's time")
+
+
+def _core_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--core",
+        nargs="+",
+        metavar="NODE",
+        help="hand messages straight to these nodes in this process, PACKAGE or MODULE:CLASS, "
+        "instead of to running ones",
+    )
+    parser.add_argument("--params", type=Path, metavar="FILE", help="parameters of these nodes")
+    parser.add_argument("--namespace", default="", help="namespace of these nodes")
+    parser.add_argument(
+        "--patience", type=_not_negative, default=20.0, metavar="S", help="wait for answers [s]"
+    )
+
+
+def _replay_parser(replay: argparse.ArgumentParser) -> None:
+    _selection_options(replay)
+    replay.add_argument(
+        "--rate", type=_not_negative, default=1.0, help="speed; 0: as fast as possible"
+    )
+    replay.add_argument(
+        "--wait", type=_not_negative, default=2.0, metavar="S", help="wait for listeners [s]"
+    )
+
+
+def _regress_parser(regress: argparse.ArgumentParser) -> None:
+    _selection_options(regress)
+    regress.add_argument("tolerances", type=Path, metavar="TOLERANCES", help="YAML file")
+    _core_options(regress)
+    regress.add_argument(
+        "--accept", action="store_true", help="make what comes the new expectation"
+    )
+    regress.add_argument("--plot", type=Path, metavar="PNG", help="draw expected against got")
+
+
+class _Stop:
+    """Set by Ctrl-C or SIGTERM."""
+
+    def __init__(self) -> None:
+        self.wanted = False
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, *_: object) -> None:
+        self.wanted = True
+
+    def __call__(self) -> bool:
+        return self.wanted
+
+
+def _selection(options: argparse.Namespace) -> Any:
+    from kin_tools.bags.reader import Selection
+
+    return Selection(
+        topics=None if options.topics is None else frozenset(options.topics),
+        exclude=frozenset(options.exclude),
+        remaps=tuple(options.remap),
+        start=options.start,
+        end=options.end,
+    )
+
+
+def _record(options: argparse.Namespace) -> int:
+    from kin_tools.bags.record import Recorder
+    from kin_tools.bags.writer import BagWriter
+    from kin_tools.client import open_client
+
+    stop = _Stop()
+    path: Path = options.output or Path(time.strftime("bag_%Y_%m_%d-%H_%M_%S"))
+    writer = BagWriter(
+        path,
+        storage=options.storage,
+        compress=options.compress,
+        split_size=int(options.split_size * 1e6),
+        split_duration=options.split_duration,
+    )
+    with writer, open_client("record") as client:
+        recorder = Recorder(
+            client.node,
+            writer,
+            options.topics or None,
+            exclude=options.exclude,
+            hidden=options.hidden,
+            say=_say,
+        )
+        _say(f"writing {path}; Ctrl-C ends it")
+        begin = time.monotonic()
+        while not stop():
+            recorder.poll()
+            client.spin_until(stop, 0.2)
+            if options.duration is not None and time.monotonic() - begin >= options.duration:
+                break
+    _say(f"{writer.count} messages of {len(recorder.counts)} topics in {path}")
+    return 0
+
+
+def _info(options: argparse.Namespace) -> int:
+    from kin_tools.bags.reader import open_bag
+
+    with open_bag(options.bag, _say) as bag:
+        begin = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(bag.begin / 1e9))
+        files = [options.bag]
+        if options.bag.is_dir():
+            files = sorted(
+                p for p in options.bag.iterdir() if p.suffix in (".mcap", ".db3", ".zstd")
+            )
+        print(f"bag:       {options.bag}")
+        print(f"files:     {', '.join(file.name for file in files)}")
+        print(f"size:      {sum(file.stat().st_size for file in files)} bytes")
+        print(f"begin:     {begin} UTC" if bag.count else "begin:     -")
+        print(f"duration:  {bag.duration:.3f} s")
+        print(f"messages:  {bag.count}")
+        if bag.compression:
+            print(f"packed:    {bag.compression}")
+        print("topics:")
+        for connection in sorted(bag.connections, key=lambda c: c.topic):
+            qos = ", ".join(
+                f"{q.reliability.name.lower()} {q.durability.name.lower()} depth {q.depth}"
+                for q in connection.ext.offered_qos_profiles
+            )
+            print(
+                f"  {connection.topic}: {connection.msgcount} x {connection.msgtype}"
+                + (f" ({qos})" if qos else "")
+            )
+    return 0
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from kin_tools.bags.reader import open_bag
+    from kin_tools.bags.replay import play
+    from kin_tools.client import open_client
+
+    stop = _Stop()
+    with open_bag(options.bag, _say) as bag, open_client("replay") as client:
+        played, problems = play(
+            client,
+            bag,
+            _selection(options),
+            rate=options.rate,
+            clock=options.clock,
+            wait=options.wait,
+            stop=stop,
+        )
+    for problem in problems:
+        _say(problem)
+    _say(f"{played} messages were played" + (", interrupted" if stop() else ""))
+    return 130 if stop() else int(bool(problems))
+
+
+def _with_target(
+    options: argparse.Namespace, bag: Any, outputs: dict[str, str], use: Callable[[Any], int]
+) -> int:
+    """Call ``use`` with running nodes or with nodes of this process."""
+    if options.core:
+        from kin_tools.bags.core import CoreTarget, find_node_class
+
+        core = CoreTarget(
+            [find_node_class(name) for name in options.core],
+            namespace=options.namespace,
+            parameter_file=options.params,
+        )
+        try:
+            return use(core)
+        finally:
+            core.close()
+    from kin_tools.bags.replay import NodeTarget
+    from kin_tools.client import open_client
+
+    with open_client("regress") as client:
+        return use(
+            NodeTarget(
+                client,
+                bag,
+                outputs,
+                clock=getattr(options, "clock", False),
+                patience=options.patience,
+            )
+        )
+
+
+def _regress(options: argparse.Namespace) -> int:
+    from kin_tools.bags import report
+    from kin_tools.bags.compare import Tolerances
+    from kin_tools.bags.reader import open_bag
+    from kin_tools.bags.regress import accept, outputs_of, regress
+
+    tolerances = Tolerances.read(options.tolerances)
+    with open_bag(options.bag, _say) as bag:
+        results: list[Any] = []
+
+        def use(target: Any) -> int:
+            results.append(regress(bag, target, tolerances, _selection(options)))
+            return 0
+
+        _with_target(options, bag, outputs_of(bag, tolerances), use)
+    (result,) = results
+    print(f"{options.bag}: {result.outcome.sent} messages and requests replayed")
+    print(report.text(result.verdict, result.outcome.problems))
+    if options.plot is not None and report.plot(result.verdict, options.plot):
+        print(f"plot: {options.plot}")
+    if options.accept:
+        accept(options.bag, result.outcome)
+        print(f"accepted: {options.bag} now holds what came")
+        return 0
+    return 0 if result.good else 1
+
+
+def _ask(options: argparse.Namespace) -> int:
+    from kin_tools.bags.ask import read_exchanges, record_exchanges
+    from kin_tools.bags.writer import BagWriter
+
+    exchanges = read_exchanges(load_yaml(options.questions), str(options.questions))
+    with BagWriter(options.bag, storage=options.storage) as writer:
+
+        def use(target: Any) -> int:
+            return record_exchanges(writer, target, exchanges)
+
+        count = _with_target(options, None, {}, use)
+    _say(f"{count} requests and answers in {options.bag}")
+    return 0
+
+
+def _repair(options: argparse.Namespace) -> int:
+    from kin_tools.bags.repair import is_damaged, repair_bag
+
+    if not options.bag.is_dir():
+        raise InvalidInput(str(options.bag), "there is no such bag")
+    if not is_damaged(options.bag) and (options.bag / "metadata.yaml").exists():
+        _say(f"{options.bag} is whole")
+        return 0
+    _say(f"{options.bag} is repaired; {repair_bag(options.bag)} bytes were cut off")
+    return 0
+
+
+_COMMANDS = {
+    "record": _record,
+    "info": _info,
+    "replay": _replay,
+    "regress": _regress,
+    "ask": _ask,
+    "repair": _repair,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    options = _parser().parse_args(argv)
+    try:
+        return _COMMANDS[options.command](options)
+    except InvalidInput as error:
+        _say(str(error))
+        return 2
+    except KinError as error:
+        _say(str(error))
+        return 1
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

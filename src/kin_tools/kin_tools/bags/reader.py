@@ -1,0 +1,195 @@
+"""Reading rosbag2 bags, made here or by ``ros2 bag record``: mcap or sqlite3, zstd or not."""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rosbags.rosbag2 import Reader, ReaderError
+
+from kin_common.errors import InvalidInput
+from kin_tools.bags.repair import is_damaged, repair_bag
+from kin_tools.bags.types import TypeBook
+
+__all__ = ["Bag", "Record", "Selection", "open_bag", "open_storage"]
+
+
+@dataclass(frozen=True)
+class Record:
+    """One message of a bag.
+
+    Attributes:
+        topic: Topic, after remapping.
+        type: Name of the message type.
+        stamp: Time of reception [ns].
+        raw: The message as CDR.
+        number: Position among the messages of its topic, from 0.
+    """
+
+    topic: str
+    type: str
+    stamp: int
+    raw: bytes
+    number: int
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which messages of a bag are wanted, and under which names.
+
+    Attributes:
+        topics: Only these topics of the bag; None: all.
+        exclude: Not these.
+        remaps: New names of topics.
+        start: Time after the bag's begin before which messages are left out [s].
+        end: Time after the bag's begin from which messages are left out [s]; None: no limit.
+    """
+
+    topics: frozenset[str] | None = None
+    exclude: frozenset[str] = frozenset()
+    remaps: tuple[tuple[str, str], ...] = ()
+    start: float = 0.0
+    end: float | None = None
+
+    def wants(self, topic: str) -> bool:
+        """Whether a topic is among those that are wanted."""
+        return (self.topics is None or topic in self.topics) and topic not in self.exclude
+
+    def name(self, topic: str) -> str:
+        """The name of a topic after remapping."""
+        return dict(self.remaps).get(topic, topic)
+
+
+@contextlib.contextmanager
+def open_storage(path: Path) -> Iterator[Any]:
+    """A rosbags reader of a bag or of a single file of one, with errors in a sentence.
+
+    Raises:
+        InvalidInput: It cannot be read.
+    """
+    try:
+        reader = Reader(path)
+        reader.open()
+    except (ReaderError, OSError, AssertionError, ValueError, KeyError, TypeError) as error:
+        raise InvalidInput(str(path), f"is not a bag that can be read ({error})") from None
+    try:
+        yield reader
+    finally:
+        reader.close()
+
+
+class Bag:
+    """An open bag."""
+
+    def __init__(self, path: Path, reader: Any) -> None:
+        self.path = path
+        self._reader = reader
+        self.types = TypeBook()
+        for connection in reader.connections:
+            if connection.msgdef.data:
+                self.types.learn_from_bag(connection.msgtype, connection.msgdef.data)
+            else:
+                with contextlib.suppress(InvalidInput):
+                    self.types.learn(connection.msgtype)
+
+    @property
+    def connections(self) -> list[Any]:
+        """Topics with type, definition, quality of service and count."""
+        return list(self._reader.connections)
+
+    @property
+    def count(self) -> int:
+        """Number of messages."""
+        return int(self._reader.message_count)
+
+    @property
+    def begin(self) -> int:
+        """Time of the first message [ns]; 0 if there is none."""
+        return int(self._reader.start_time) if self.count else 0
+
+    @property
+    def duration(self) -> float:
+        """Time from the first to the last message [s]."""
+        return max(0, int(self._reader.duration) - 1) * 1e-9 if self.count else 0.0
+
+    @property
+    def compression(self) -> str:
+        """What the messages are compressed with; empty for nothing, or for mcap's own way."""
+        return str(self._reader.compression_format or "")
+
+    def type_of(self, topic: str) -> str:
+        """The type of a topic.
+
+        Raises:
+            InvalidInput: The bag has no such topic.
+        """
+        for connection in self.connections:
+            if connection.topic == topic:
+                return str(connection.msgtype)
+        known = ", ".join(sorted({c.topic for c in self.connections})) or "none"
+        raise InvalidInput(topic, f"is not in {self.path} (topics: {known})")
+
+    def records(self, selection: Selection | None = None) -> Iterator[Record]:
+        """The messages in the order of their times.
+
+        Raises:
+            InvalidInput: The selection names a topic that is not there, or the bag is damaged.
+        """
+        selection = selection or Selection()
+        for topic in sorted((selection.topics or frozenset()) | selection.exclude):
+            self.type_of(topic)
+        for old, _ in selection.remaps:
+            self.type_of(old)
+        wanted = [c for c in self.connections if selection.wants(c.topic)]
+        if not wanted or not self.count:
+            return
+        start = self.begin + int(selection.start * 1e9)
+        stop = None if selection.end is None else self.begin + int(selection.end * 1e9)
+        numbers: dict[str, int] = {}
+        try:
+            for connection, stamp, raw in self._in_order(wanted, start, stop):
+                number = numbers.get(connection.topic, 0)
+                numbers[connection.topic] = number + 1
+                yield Record(
+                    selection.name(connection.topic), connection.msgtype, stamp, bytes(raw), number
+                )
+        except Exception as error:  # decompressors have errors of their own
+            raise InvalidInput(str(self.path), f"is damaged ({error})") from None
+
+    def _in_order(self, wanted: list[Any], start: int, stop: int | None) -> Iterator[Any]:
+        """Files of one bag may overlap by a few messages; keep them in order all the same."""
+        waiting: list[tuple[int, int, Any, bytes]] = []
+        for serial, (connection, stamp, raw) in enumerate(
+            self._reader.messages(wanted, start=start, stop=stop)
+        ):
+            heapq.heappush(waiting, (stamp, serial, connection, raw))
+            if len(waiting) > 256:
+                stamp, _, connection, raw = heapq.heappop(waiting)
+                yield connection, stamp, raw
+        while waiting:
+            stamp, _, connection, raw = heapq.heappop(waiting)
+            yield connection, stamp, raw
+
+
+@contextlib.contextmanager
+def open_bag(path: Path, say: Callable[[str], None] = lambda _: None) -> Iterator[Bag]:
+    """Open a bag; one whose writer was killed is repaired first.
+
+    Args:
+        path: The bag's folder, or one .mcap or .db3 file.
+        say: Told in a sentence if the bag had to be repaired.
+
+    Raises:
+        InvalidInput: It cannot be read.
+    """
+    if not path.exists():
+        raise InvalidInput(str(path), "there is no such bag")
+    if is_damaged(path):
+        cut = repair_bag(path)
+        say(f"{path} was not closed; it is repaired, {cut} bytes that were not whole are cut off")
+    with open_storage(path) as reader:
+        yield Bag(path, reader)
