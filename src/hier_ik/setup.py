@@ -1,0 +1,23 @@
+from glob import glob
+
+from setuptools import find_packages, setup
+
+PACKAGE = "hier_ik"
+
+setup(
+    name=PACKAGE,
+    version="0.1.0",
+    packages=find_packages(exclude=["test"]),
+    package_data={PACKAGE: ["py.typed"]},
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
+        (f"share/{PACKAGE}", ["package.xml"]),
+        (f"share/{PACKAGE}/examples", glob("examples/*.yaml") + glob("examples/*.urdf")),
+    ],
+    zip_safe=False,
+    maintainer="kinstack maintainers",
+    maintainer_email="maintainers@kinstack.dev",
+    description="Hierarchical decomposition, kinematic abstraction and IK of large linkages.",
+    license="Apache-2.0",
+    entry_points={"console_scripts": ["hier_ik_node = hier_ik.node:main"]},
+)
