@@ -182,8 +182,16 @@ class _Bodies:
         self.link_offset[j.child] = place @ inverse_transform(j.child_origin)
 
 
-def compile_linkage(linkage: Linkage, decomposition: Decomposition) -> Compiled:
-    """Make the tables. The linkage must be valid and the decomposition its own."""
+def compile_linkage(
+    linkage: Linkage, decomposition: Decomposition, *, outside: bool = False
+) -> Compiled:
+    """Make the tables.
+
+    Args:
+        linkage: Valid.
+        decomposition: Its own.
+        outside: Leave every component to outside.py.
+    """
     bodies = _Bodies(linkage)
     parent = [r[0] for r in bodies.rows]
     nd = len(bodies.dofs)
@@ -202,7 +210,7 @@ def compile_linkage(linkage: Linkage, decomposition: Decomposition) -> Compiled:
         n: (linkage.level(e) if isinstance(e, Joint) else e.priority) for n, e in elements.items()
     }
     solved = [n for c in decomposition.components for n in c.closures]
-    tables = _Tables(linkage, decomposition, bodies, elements, levels, parent)
+    tables = _Tables(linkage, decomposition, bodies, elements, levels, parent, outside)
     nc = len(solved)
     offset_a, offset_b = np.zeros((nc, 12)), np.zeros((nc, 12))
     for name, i in tables.closure_of.items():
@@ -320,7 +328,9 @@ class _Tables:
         elements: dict[str, Joint | Goal],
         levels: dict[str, int],
         parent: list[int],
+        outside: bool,
     ) -> None:
+        self.outside = outside
         self.linkage, self.decomposition, self.bodies = linkage, decomposition, bodies
         self.elements, self.level_of = elements, levels
         self.parent = parent
@@ -343,12 +353,7 @@ class _Tables:
             self._component(c.round, c.closures, c.joints)
         self._rounds()
         taken = set(self.comp_dofs)
-        locked = {
-            bodies.dof_of[j.name] + i
-            for j in bodies.order
-            if j.locked
-            for i in range(j.dof)
-        }
+        locked = {bodies.dof_of[j.name] + i for j in bodies.order if j.locked for i in range(j.dof)}
         self.loose = [
             i for i, d in enumerate(bodies.dofs) if d[3] and i not in taken and i not in locked
         ]
@@ -387,6 +392,7 @@ class _Tables:
         row = 0
         first_block, first_level = len(self.blocks), len(self.levels)
         work = 0
+        largest = 0
         dense = True
         for closures, block_joints in blocks:
             begin = column[block_joints[0]] if block_joints else n_cols
@@ -399,29 +405,30 @@ class _Tables:
             )
             work += 2 * m * width
             row += m
-            self.largest_rank = max(self.largest_rank, min(m, width))
+            largest = max(largest, min(m, width))
             dense = dense and min(m, width) <= DENSE_LIMIT
         low_rows = 0
         for closures in lower:
             c0 = len(self.comp_closures)
             m = self._closures(closures, support, column, present)
-            self.levels.append(
-                (c0, len(self.comp_closures), m, work, work + m * n_cols, row)
-            )
+            self.levels.append((c0, len(self.comp_closures), m, work, work + m * n_cols, row))
             work += 2 * m * n_cols
             row += m
             low_rows += m
-            self.largest_rank = max(self.largest_rank, min(m, n_cols))
+            largest = max(largest, min(m, n_cols))
         if single:
             side = min(row, n_cols)
             work = row * n_cols + 2 * side * side
-            kind = at.SINGLE if side <= DENSE_LIMIT else at.SPARSE
+            kind = at.SINGLE if side <= DENSE_LIMIT else at.OUTSIDE
         else:
             small = dense and min(low_rows, n_cols) <= 2 * DENSE_LIMIT
-            kind = at.PRIORITIES if small else at.SPARSE
-        if kind == at.SPARSE:
-            work = 0
-            self.largest_rank = min(self.largest_rank, 2 * DENSE_LIMIT)
+            kind = at.PRIORITIES if small else at.OUTSIDE
+        if self.outside:
+            kind = at.OUTSIDE
+        if kind == at.OUTSIDE:
+            work = sum(c[4] * (c[6] - c[5]) for c in self.closures[first_closure:])
+        else:
+            self.largest_rank = max(self.largest_rank, largest)
         self.workspace = max(self.workspace, work)
         fk0 = len(self.comp_fk)
         self._reach(names, ordered_joints)
@@ -525,9 +532,7 @@ class _Tables:
             self.rounds.append((a, b, f0, len(self.round_fk)))
 
 
-def _blocks(
-    names: list[str], support: dict[str, list[str]]
-) -> list[tuple[list[str], list[str]]]:
+def _blocks(names: list[str], support: dict[str, list[str]]) -> list[tuple[list[str], list[str]]]:
     """Closures that share a supporting joint, directly or through others, with these joints."""
     leader: dict[str, str] = {}
     up = {n: n for n in names}

@@ -263,9 +263,7 @@ def _find_components(pointer: Ints, support: Ints, n_tree: int) -> Ints:
     return up
 
 
-def decompose(
-    linkage: Linkage, *, membership: str = "paper", goals: bool = True
-) -> Decomposition:
+def decompose(linkage: Linkage, *, membership: str = "paper", goals: bool = True) -> Decomposition:
     """Decompose a valid linkage into independent components in solve order (Alg. 1).
 
     Args:
@@ -337,9 +335,9 @@ def decompose(
     np.cumsum(sizes[:-1], out=pointer[1:])
     sorted_support = np.empty(total, np.int64)
     at = 0
-    for c in found:
-        sorted_support[pointer[c] : pointer[c + 1]] = support[at : at + sizes[c]]
-        at += sizes[c]
+    for k in found:
+        sorted_support[pointer[k] : pointer[k + 1]] = support[at : at + sizes[k]]
+        at += int(sizes[k])
     owner = _find_components(pointer, sorted_support, len(tree))
 
     down: dict[str, tuple[str, ...]] = {}

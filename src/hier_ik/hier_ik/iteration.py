@@ -111,22 +111,24 @@ def residuals(I: Ints, X: Array, out: Array) -> None:
 
 
 @_jit
-def jacobian(I: Ints, X: Array, c: int, out: Array, rows: Array) -> None:
-    """Rows (r,) and Jacobian (r, freedoms of the linkage) of one closure over its support."""
-    r = I[at.CLOSURES] + 8 * c
-    m = I[r + 4]
-    chain = I[at.CHAIN]
-    widest = 0
-    for i in range(chain + 3 * I[r + 5], chain + 3 * I[r + 6], 3):
-        widest = max(widest, I[i + 2] + 1)
-    big = np.zeros(m * widest + m)
-    joined = np.concatenate((X, big))
-    J = X.shape[0]
-    assemble(I, joined, c, J + m * widest, True, J, widest, 0)
-    for i in range(m):
-        rows[i] = joined[J + m * widest + i]
-        for k in range(chain + 3 * I[r + 5], chain + 3 * I[r + 6], 3):
-            out[i, I[k]] = joined[J + i * widest + I[k + 2]]
+def component_matrix(I: Ints, X: Array, k: int) -> float:
+    """Rows of component k to E and its Jacobian to W, as the values of sparse rows.
+
+    Returns the squared sum of the rows.
+    """
+    comp = I[at.COMPS] + at.COMP_WIDTH * k
+    cost = 0.0
+    row = 0
+    w = I[at.W]
+    for i in range(I[comp + at.CLOSURE_BEGIN], I[comp + at.CLOSURE_END]):
+        c = I[I[at.COMP_CLOSURES] + i]
+        r = I[at.CLOSURES] + 8 * c
+        width = I[r + 6] - I[r + 5]
+        cost += assemble(I, X, c, I[at.E] + row, True, w, width, -1)
+        row += I[r + 4]
+        w += I[r + 4] * width
+    X[I[at.COST] + k] = cost
+    return cost
 
 
 @_jit

@@ -22,7 +22,7 @@ __all__ = ["JOINT_TYPES", "JointType", "axis_frame", "joint_coordinates", "joint
 
 Array = NDArray[np.float64]
 
-#: How the rotation of a closure is held: not at all, all three, all but about z, or x_a against y_b.
+#: How the rotation of a closure is held: not, all three, all but about z, or x_a against y_b.
 ROT_FREE, ROT_FULL, ROT_AXIS, ROT_CROSS = 0, 1, 2, 3
 
 

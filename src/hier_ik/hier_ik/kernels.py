@@ -89,9 +89,7 @@ def kinematics(I: Ints, X: Array, begin: int, end: int) -> None:
     for i in range(begin, end):
         b = I[i]
         parent, kind, d = I[bodies + 3 * b], I[bodies + 3 * b + 1], I[bodies + 3 * b + 2]
-        (r0, r1, r2, r3, r4, r5, r6, r7, r8, x, y, z) = mul(
-            X, pose + 12 * parent, origin + 12 * b
-        )
+        (r0, r1, r2, r3, r4, r5, r6, r7, r8, x, y, z) = mul(X, pose + 12 * parent, origin + 12 * b)
         f = pose + 12 * b
         if kind == at.REVOLUTE:
             c, s = math.cos(X[q + d]), math.sin(X[q + d])
@@ -168,7 +166,8 @@ def assemble(
     """Write the residual rows of closure c to X[e_at:]; return their squared sum.
 
     With ``jacobian`` also J: row r, local column k of the component go to
-    X[w_at + r stride + k - first]; what is not written there must be zero already.
+    X[w_at + r stride + k - first]; what is not written there must be zero already. With first = -1
+    k is instead the place in the chain of the closure, as sparse rows need it.
     """
     r = I[at.CLOSURES] + 8 * c
     pose = I[at.POSE]
@@ -244,11 +243,11 @@ def assemble(
     if not jacobian:
         return total
     dofs, axis = I[at.DOFS], I[at.AXIS]
-    chain = I[at.CHAIN]
-    for i in range(chain + 3 * I[r + 5], chain + 3 * I[r + 6], 3):
+    begin, end = I[at.CHAIN] + 3 * I[r + 5], I[at.CHAIN] + 3 * I[r + 6]
+    for i in range(begin, end, 3):
         d = I[i]
         s = weight * I[i + 1]
-        w = w_at + I[i + 2] - first
+        w = w_at + (I[i + 2] - first if first >= 0 else (i - begin) // 3)
         wx, wy, wz = X[axis + 3 * d], X[axis + 3 * d + 1], X[axis + 3 * d + 2]
         turns = I[dofs + 4 * d + 1] != 0
         vx, vy, vz = wx, wy, wz
@@ -277,6 +276,11 @@ def assemble(
                 w += stride
             if mask & 32:
                 X[w] = g6 * ox + g7 * oy + g8 * oz
+        elif first < 0 and mode != ROT_FREE:
+            for bit in range(3, 6):
+                if mask >> bit & 1:
+                    X[w] = 0.0
+                    w += stride
     return total
 
 
@@ -348,7 +352,7 @@ def limit_step(I: Ints, X: Array, n: int, dofs: int) -> int:
 
 @_jit
 def apply_step(I: Ints, X: Array, n: int, dofs: int, dq: int) -> None:
-    """q += X[dq:], exactly within the limits, rotation vectors brought back below pi."""
+    """Q += X[dq:], exactly within the limits, rotation vectors brought back below pi."""
     q, low, high, table = I[at.Q], I[at.LOW], I[at.HIGH], I[at.DOFS]
     for i in range(n):
         d = I[dofs + i]

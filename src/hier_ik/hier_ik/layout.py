@@ -1,8 +1,8 @@
 """Where each table stands in the two packed arrays that the kernels take.
 
-All integers of a compiled linkage are in one array I, all numbers in one array X. A kernel call then
-passes two arrays instead of fifty (which costs more than a small component), and nothing is ever
-allocated. The first entries of I hold where each table begins; Python sees the tables as named
+All integers of a compiled linkage are in one array I, all numbers in one array X. A kernel call
+then passes two arrays instead of fifty (which costs more than a small component), and nothing is
+ever allocated. The first entries of I hold where each table begins; Python sees the tables as named
 views (compile.Model, compile.State).
 """
 
@@ -77,6 +77,6 @@ L_CLOSURE_BEGIN, L_CLOSURE_END, L_ROWS, L_MATRIX, L_FACTOR, L_ROW = range(6)
 LEVEL_WIDTH = 6
 
 # Kinds of components.
-SINGLE, PRIORITIES, SPARSE = 0, 1, 2
+SINGLE, PRIORITIES, OUTSIDE = 0, 1, 2  # outside: solved by outside.py, not in the kernel
 # Kinds of bodies.
 REVOLUTE, PRISMATIC, BALL = 1, 2, 3

@@ -503,6 +503,7 @@ class Linkage:
             )
         q = _limits(f"joint {name!r}, value", value, joint.dof, 0.0)
         self.values[name] = checks.finite(f"joint {name!r}, value", q)
+        self.journal.append(("set_value", name))
 
     def set_rest(self, name: str, rest: ArrayLike | None) -> None:
         """Set or take away the rest posture of a joint."""
@@ -646,8 +647,8 @@ class Linkage:
         return poses
 
     def _step(self, j: Joint) -> Array:
-        return j.origin @ joint_motion(j.type, self.values[j.name]) @ inverse_transform(
-            j.child_origin
+        return (
+            j.origin @ joint_motion(j.type, self.values[j.name]) @ inverse_transform(j.child_origin)
         )
 
     def _pose(self, link: str) -> Array:

@@ -40,9 +40,7 @@ RANK_TOLERANCE = 1e-9
 
 
 @_jit
-def factor_rows(
-    I: Ints, X: Array, a: int, m: int, n: int, stride: int, tau: int, perm: int
-) -> int:
+def factor_rows(I: Ints, X: Array, a: int, m: int, n: int, stride: int, tau: int, perm: int) -> int:
     """Factor the rows at X[a:] (as columns of the transpose) by pivoted Householder; the rank.
 
     Row i then holds L[i, :i+1] (L[i, :rank] past the rank) and, behind the diagonal, the tail of
@@ -105,7 +103,7 @@ def factor_rows(
 def reflect(
     X: Array, a: int, rank: int, n: int, stride: int, tau: int, x: int, backwards: bool
 ) -> None:
-    """x <- Q' x, or backwards x <- Q x, with the reflectors of factor_rows()."""
+    """X <- Q' x, or backwards x <- Q x, with the reflectors of factor_rows()."""
     for step in range(rank):
         i = rank - 1 - step if backwards else step
         r = a + i * stride
@@ -123,7 +121,7 @@ def damped(
     I: Ints, X: Array, a: int, m: int, rank: int, stride: int, perm: int, rhs: int,
     relative: float, y: int,
 ) -> None:  # fmt: skip
-    """y = (L'L + mu)^-1 L' P rhs, the damped solution in the coordinates of the row space."""
+    """Y = (L'L + mu)^-1 L' P rhs, the damped solution in the coordinates of the row space."""
     g = I[at.G]
     top = 0.0
     for i in range(rank):
@@ -294,7 +292,7 @@ def _scatter(I: Ints, X: Array, begin: int, nb: int, x: int, out: int) -> None:
 
 @_jit
 def _to_free(I: Ints, X: Array, comp: int, x: int, z: int) -> None:
-    """z = the part of a row (or gradient) x that the first level leaves free."""
+    """Z = the part of a row (or gradient) x that the first level leaves free."""
     t, held = I[at.WX], I[at.HELD]
     for b in range(I[comp + at.BLOCK_BEGIN], I[comp + at.BLOCK_END]):
         block = I[at.BLOCKS] + at.BLOCK_WIDTH * b

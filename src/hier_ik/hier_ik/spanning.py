@@ -47,9 +47,11 @@ def assign_roles(linkage: Linkage, *, anew: bool = False) -> bool:
         Whether anything changed.
     """
     if anew:
-        poses = linkage.link_poses() if all(
-            j.closure is not None for j in linkage.joints.values()
-        ) and _rooted(linkage) else {}
+        poses = (
+            linkage.link_poses()
+            if all(j.closure is not None for j in linkage.joints.values()) and _rooted(linkage)
+            else {}
+        )
         for j in list(linkage.joints.values()):
             if j.found:
                 linkage.joints[j.name] = replace(j, closure=None)

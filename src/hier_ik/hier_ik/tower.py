@@ -80,9 +80,7 @@ def _add_block(t: Linkage, k: int) -> None:
     t.add_link(b0, B, virtual=True)
     t.add_link(b1, B, virtual=True)
     t.add_joint(f"{B}.base", "fixed", c[0], b0, closure=False, virtual=True)
-    t.add_joint(
-        f"{B}.top", "fixed", c[2], b1, xyz=(-HALF_WIDTH, 0, 0), closure=True, virtual=True
-    )
+    t.add_joint(f"{B}.top", "fixed", c[2], b1, xyz=(-HALF_WIDTH, 0, 0), closure=True, virtual=True)
     for side, letter in ((-1, "L"), (1, "R")):
         _add_piston(t, k, side, letter, b0, b1)
         _add_leg(t, k, side, letter)
@@ -104,9 +102,7 @@ def _add_piston(t: Linkage, k: int, side: int, letter: str, b0: str, b1: str) ->
         f"{piston}.swing", "revolute", e0, u, axis=_Y, closure=False, virtual=True, value=alpha
     )
     t.add_joint(f"{piston}.slide", "prismatic", u, v, closure=False, virtual=True, value=length)
-    t.add_joint(
-        f"{piston}.end", "revolute", v, e1, axis=_Y, closure=False, virtual=True, value=end
-    )
+    t.add_joint(f"{piston}.end", "revolute", v, e1, axis=_Y, closure=False, virtual=True, value=end)
     if side < 0:
         t.add_joint(f"{piston}.top", "fixed", e1, b1, closure=False, virtual=True)
     else:
@@ -126,9 +122,7 @@ def _add_leg(t: Linkage, k: int, side: int, letter: str) -> None:
         t.add_link(name, leg)
     t.add_joint(f"{leg}.R1", "revolute", f"{piston}.e0", a, axis=_Y, closure=False, value=r1)
     t.add_joint(f"{leg}.R2", "revolute", a, m, xyz=(0, 0, LEG), axis=_Y, closure=False, value=r2)
-    t.add_joint(
-        f"{leg}.R3", "revolute", m, b, xyz=(0, 0, MIDDLE), axis=_Y, closure=False, value=r3
-    )
+    t.add_joint(f"{leg}.R3", "revolute", m, b, xyz=(0, 0, MIDDLE), axis=_Y, closure=False, value=r3)
     t.add_joint(
         f"{leg}.R4", "revolute", f"{piston}.e1", b, child_origin=frame((0, 0, LEG)), axis=_Y,
         closure=True,

@@ -21,7 +21,9 @@ def validate(linkage: Linkage) -> None:
     _check_sublinkages(linkage)
     if linkage.links[linkage.root].sublinkage != linkage.top:
         raise LinkageError(
-            f"link {linkage.root!r}", "the root must be in the top-level sublinkage", rule="one root"
+            f"link {linkage.root!r}",
+            "the root must be in the top-level sublinkage",
+            rule="one root",
         )
     crossing: dict[str, str] = {}
     for j in linkage.joints.values():
@@ -70,7 +72,9 @@ def _check_sublinkages(linkage: Linkage) -> None:
 def _check_numbers(j: Joint) -> None:
     for label, T in (("origin", j.origin), ("child_origin", j.child_origin)):
         if not np.isfinite(T).all():
-            raise LinkageError(f"joint {j.name!r}", f"{label} is not finite", rule="finite geometry")
+            raise LinkageError(
+                f"joint {j.name!r}", f"{label} is not finite", rule="finite geometry"
+            )
 
 
 def _check_tree(linkage: Linkage) -> None:
