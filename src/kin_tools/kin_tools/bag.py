@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import kin_tools.interrupts  # isort: skip  # noqa: F401 (before all else)
 import argparse
 import contextlib
 import signal
@@ -64,6 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument("--storage", choices=("mcap", "sqlite3"), default="mcap")
     repair = commands.add_parser("repair", help="make a bag readable whose recorder was killed")
     repair.add_argument("bag", type=Path, metavar="BAG")
+    golden = commands.add_parser("golden", help="the golden bags of the systems")
+    golden.add_argument("what", choices=("check", "make"))
+    golden.add_argument("systems", nargs="*", metavar="SYSTEM", help="systems; none: all")
     return parser
 
 
@@ -317,6 +321,27 @@ def _ask(options: argparse.Namespace) -> int:
     return 0
 
 
+def _golden(options: argparse.Namespace) -> int:
+    from kin_tools.bags.golden import check_golden, make_golden, read_goldens
+    from kin_tools.bags.report import text
+
+    goldens = read_goldens()
+    for name in options.systems:
+        if name not in goldens:
+            known = ", ".join(goldens)
+            raise InvalidInput(name, f"has no golden bag (there are {known or 'none'})")
+    good = True
+    for name in options.systems or list(goldens):
+        if options.what == "make":
+            make_golden(goldens[name])
+            continue
+        result = check_golden(goldens[name])
+        good = good and result.good
+        print(f"{name}: {result.outcome.sent} requests replayed")
+        print(text(result.verdict, result.outcome.problems))
+    return 0 if good else 1
+
+
 def _repair(options: argparse.Namespace) -> int:
     from kin_tools.bags.repair import is_damaged, repair_bag
 
@@ -336,6 +361,7 @@ _COMMANDS = {
     "regress": _regress,
     "ask": _ask,
     "repair": _repair,
+    "golden": _golden,
 }
 
 

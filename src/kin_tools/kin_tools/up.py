@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import kin_tools.interrupts  # isort: skip  # noqa: F401 (before all else)
 import argparse
 import contextlib
 import os

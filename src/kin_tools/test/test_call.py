@@ -50,7 +50,7 @@ def test_answer_and_exit_codes(ros, call):
 def test_no_stack(call):
     code, _, err = call("/nobody/here", TYPE, "{}", "--wait", "0.2")
     assert code == 1
-    assert "is the stack running?" in err
+    assert "there is no service /nobody/here" in err
 
 
 @pytest.mark.parametrize(
