@@ -38,12 +38,23 @@ class Reporter:
         self._started = started
         self._watch = GraphWatch(client.node, "/", names)
         self._subscription = client.node.create_subscription(
-            DiagnosticArray, "/diagnostics", self._watch.heard, 10
+            DiagnosticArray, "/diagnostics", self._heard, 10
         )
+        self._addresses: set[str] = set()
         self._last: dict[str, Health] = {}
         self._announced = False
         self.ready = False
         self.message = "nothing was seen yet"
+
+    def _heard(self, message: DiagnosticArray) -> None:
+        """Pass diagnostics on; a value named ``url`` is an address that people can open."""
+        self._watch.heard(message)
+        for status in message.status:
+            for pair in status.values:
+                if pair.key == "url" and pair.value and status.name in self._names:
+                    if pair.value not in self._addresses:
+                        _say(f"kinstack: {status.name} is at {pair.value}")
+                    self._addresses.add(pair.value)
 
     def turn(self) -> None:
         """Watch for a moment and print what has changed."""

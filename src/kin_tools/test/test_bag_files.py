@@ -242,6 +242,43 @@ def test_sqlite_bag_has_the_schema_of_jazzy(tmp_path):
     connection.close()
 
 
+@pytest.mark.parametrize("mode", ["NONE", "FILE", "MESSAGE"])
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("version", [8, 9])
+def test_bags_of_other_writers(tmp_path, mode, storage, version, capsys):
+    """The layouts that ``ros2 bag record`` leaves, with each of its compressions."""
+    from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+
+    book = TypeBook()
+    writer = Writer(tmp_path / "b", version=version, storage_plugin=StoragePlugin[storage.upper()])
+    writer.set_compression(CompressionMode[mode], CompressionFormat.ZSTD)
+    with writer:
+        connection = writer.add_connection(
+            "/joints", "sensor_msgs/msg/JointState", typestore=book.store
+        )
+        for number in range(10):
+            writer.write(connection, number, joints(number))
+    with open_bag(tmp_path / "b") as bag:
+        decoded = [bag.types.decode(r.type, r.raw) for r in bag.records()]
+    assert [message.header.stamp.sec for message in decoded] == list(range(10))
+    assert main(["info", str(tmp_path / "b")]) == 0
+    assert "/joints: 10 x sensor_msgs/msg/JointState" in capsys.readouterr().out
+
+
+def test_bag_without_definitions_uses_the_installed_ones(tmp_path):
+    """Bags of older distributions hold only the names of types."""
+    path = write(tmp_path / "b", storage="sqlite3")
+    file = next(path.glob("*.db3"))
+    with sqlite3.connect(file) as connection:
+        connection.execute("DROP TABLE message_definitions")
+        connection.execute("DROP TABLE schema")
+        connection.commit()
+    connection.close()
+    with open_bag(path) as bag:
+        state = next(r for r in bag.records() if r.topic == "/state")
+        assert bag.types.decode(state.type, state.raw).nodes[0].name == "/n"
+
+
 def test_types_of_services_are_messages():
     book = TypeBook()
     name = "kin_interfaces/srv/CheckReady_Request"
