@@ -59,7 +59,14 @@ class KinNode(LifecycleNode, Generic[P]):
             InvalidInput: A parameter is refused; the message says why.
         """
         super().__init__(name, **node_arguments)
-        self._board: ParameterBoard[P] = ParameterBoard(self, parameters, self._parameters_changed)
+        try:
+            self._board: ParameterBoard[P] = ParameterBoard(
+                self, parameters, self._parameters_changed
+            )
+        except InvalidInput:
+            # Nobody gets this object, so nobody else could take the node out of the graph.
+            self.destroy_node()
+            raise
         self._group = ReentrantCallbackGroup()
         self._releases: list[Callable[[], None]] = []
         self._timers_when_active: list[tuple[float, Callable[[], None], bool]] = []
@@ -306,6 +313,11 @@ class KinNode(LifecycleNode, Generic[P]):
     def wind_down(self) -> None:
         """Leave every state in good order; used when the process ends."""
         self._wind_down(self._state_machine.current_state[1])
+
+    def destroy_node(self) -> None:
+        """Leave the graph; rclpy's state machine would hold the node there until it is collected."""
+        super().destroy_node()
+        self._state_machine.destroy_when_not_in_use()
 
     # Inside ------------------------------------------------------------------------------------
 

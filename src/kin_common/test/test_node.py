@@ -239,6 +239,8 @@ def test_bad_overrides_are_refused_with_a_sentence(ros, overrides, sentence):
     with pytest.raises(InvalidInput) as refusal:
         ros.add(Echo, overrides)
     assert sentence in str(refusal.value)
+    # The node that was refused is gone from the graph.
+    wait_until(lambda: "echo" not in ros.node.get_node_names())
 
 
 def test_parameters_while_running(ros):

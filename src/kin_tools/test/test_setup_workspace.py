@@ -312,7 +312,7 @@ def test_a_build_cut_short_is_done_again(workspace):
         if "building" in line:
             break
     time.sleep(0.5)
-    os.killpg(process.pid, signal.SIGINT)
+    os.killpg(process.pid, signal.SIGKILL)
     process.wait(30)
     process.stderr.close()
     assert process.returncode != 0
