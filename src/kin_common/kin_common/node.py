@@ -315,7 +315,7 @@ class KinNode(LifecycleNode, Generic[P]):
         self._wind_down(self._state_machine.current_state[1])
 
     def destroy_node(self) -> None:
-        """Leave the graph; rclpy's state machine would hold the node there until it is collected."""
+        """Leave the graph now; rclpy's state machine would hold the node there for a while."""
         super().destroy_node()
         self._state_machine.destroy_when_not_in_use()
 
