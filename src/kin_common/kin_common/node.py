@@ -30,6 +30,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from kin_common.diagnostics import Diagnostics
 from kin_common.errors import InvalidInput, KinError, StatusCode
+from kin_common.parameter_service import AnsweringParameterService
 from kin_common.parameters import P, ParameterBoard
 from kin_common.qos import COMMAND, STATE
 from kin_common.status import fill_status
@@ -58,7 +59,10 @@ class KinNode(LifecycleNode, Generic[P]):
         Raises:
             InvalidInput: A parameter is refused; the message says why.
         """
-        super().__init__(name, **node_arguments)
+        own_services = node_arguments.pop("start_parameter_services", True)
+        super().__init__(name, start_parameter_services=False, **node_arguments)
+        if own_services:
+            self._parameter_service = AnsweringParameterService(self)
         try:
             self._board: ParameterBoard[P] = ParameterBoard(
                 self, parameters, self._parameters_changed
