@@ -114,10 +114,17 @@ def _is_plumbing(service: str) -> bool:
 
 
 @contextlib.contextmanager
-def open_client(name: str = "client") -> Iterator[Client]:
-    """A hidden node with an executor, for as long as the block runs."""
+def open_client(name: str = "client", *, domain: int | None = None) -> Iterator[Client]:
+    """A hidden node with an executor, for as long as the block runs.
+
+    Args:
+        name: Part of the node's name.
+        domain: ROS domain; None for that of the environment.
+    """
     context = Context()
-    rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
+    rclpy.init(
+        args=[], context=context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO
+    )
     node = Node(
         f"_kinstack_{name}_{os.getpid()}",
         context=context,

@@ -1,0 +1,478 @@
+"""Malformed input for every service, action and topic, made from the interface definitions alone.
+
+A message class knows the types of its fields, so one generator serves all interfaces, also those
+that are yet to be written: numbers that are NaN, infinite or huge, arrays that are empty, oversized
+or do not fit their counts, texts that are garbage, bombs or paths. Half of the messages are a valid
+one with a few wounds, which get further into a node than pure noise does. All of it follows from a
+seed: the report names the number of each message, and :meth:`Fuzzer.request` makes it again.
+"""
+
+from __future__ import annotations
+
+import array
+import copy
+import math
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rosidl_parser.definition import (
+    AbstractNestedType,
+    AbstractSequence,
+    AbstractString,
+    AbstractWString,
+    Array,
+    BasicType,
+    BoundedSequence,
+    BoundedString,
+    NamespacedType,
+)
+
+from kin_tools.call import status_text
+from kin_tools.messages import find_type
+
+if TYPE_CHECKING:
+    from kin_tools.client import Client
+
+__all__ = ["FuzzReport", "Fuzzer", "fuzz_action", "fuzz_service", "fuzz_topic"]
+
+_FLOATS = (
+    *(math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, math.pi, -math.pi, 0.1, 1e-3, 1e-9),
+    *(5e-324, 2.2e-308, 1.7e308, -1.7e308, 1e300, 1e150, -1e150, 1e18, 1e9, 1e6, -1e6, 1e3, 2.5),
+)
+_LARGEST_FLOAT32 = 3.4028234663852886e38
+_INTEGER_BITS = {"octet": 8, "char": 8} | {
+    f"{s}int{b}": b for s in ("", "u") for b in (8, 16, 32, 64)
+}
+_CODES = dict(zip(("float", "double", *list(_INTEGER_BITS)[2:]), "fdbhiqBHIQ", strict=True))
+_LENGTHS = (0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 9, 12, 16, 18, 64, 100, 1000)
+
+#: Entities that grow a thousandfold with each level.
+_XML_BOMB = (
+    '<?xml version="1.0"?><!DOCTYPE b [<!ENTITY a0 "x">'
+    + "".join(f'<!ENTITY a{k} "{f"&a{k - 1};" * 10}">' for k in range(1, 10))
+    + "]><robot name='b'><link name='&a9;'/></robot>"
+)
+_YAML_BOMB = "a0: &a0 [x]\n" + "".join(
+    f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]\n" for k in range(1, 10)
+)
+_TEXTS = (
+    *("", " ", "x", "0", "-1", "nan", "null", "true", "~", "joint1", "base_link", "a" * 300),
+    *("\x01\x02\x7f\x1b[31m", "\u202e\ufeff\U0001f916", "ä" * 1000, "%s%n%x%d", "{0}{1.__class__}"),
+    *("../../../../etc/passwd", "/etc/passwd", "/dev/zero", "/dev/stdin", "file:///etc/passwd"),
+    *("'; DROP TABLE robots; --", "$(reboot)", "`id`", "!!python/object/apply:os.system [id]"),
+    *(
+        "{",
+        "[[[[",
+        "- - - -",
+        "a: b: c",
+        "\t\t:",
+        "[" * 5000,
+        "{a: " * 2000,
+        "&a [*a]",
+        "--- \n---",
+    ),
+    *("<", "<robot/>", "<robot><link/></robot>", "<mujoco/>", "<a>" * 2000, _XML_BOMB, _YAML_BOMB),
+    *("- {op: remove_link, name: base}", "- {op: lock, joint: 1}", "- {op: add_goal}", "links: 7"),
+)
+
+#: Fields that say how long the caller is willing to wait. A long valid time gets a long answer,
+#: which is right and no use here.
+_TIME_FIELDS = frozenset({"timeout", "wait"})
+_TIMES = (0.01, 0.02, 0.05, 0.1, 1e-9, math.nan, math.inf, -math.inf, -1.0, 1e308)
+
+
+class Fuzzer:
+    """Makes messages of any type; the same seed makes the same ones.
+
+    Args:
+        seed: Decides everything.
+        largest: Longest sequence of numbers; reached rarely.
+        words: Texts that mean something to the node, mixed in with the garbage.
+    """
+
+    def __init__(self, seed: int, largest: int = 100_000, words: Sequence[str] = ()) -> None:
+        self._seed = seed
+        self._largest = largest
+        self._words = tuple(words)
+        self._random = random.Random(seed)  # noqa: S311
+
+    def request(self, kind: Any, number: int, examples: Sequence[Any] = ()) -> Any:
+        """The message with a given number: a wild one, or a wounded example.
+
+        Args:
+            kind: Message class.
+            number: Which of them; each is made from the seed and this number alone.
+            examples: Valid messages of this class.
+        """
+        self._random = random.Random(f"{self._seed} {number}")  # noqa: S311
+        draw = self._random.random()
+        if examples and draw < 0.6:
+            return self.wounded(self._random.choice(examples))
+        if draw < 0.65:
+            return kind()
+        return self.message(kind)
+
+    def message(self, kind: Any, depth: int = 0) -> Any:
+        """A message whose fields are all drawn."""
+        made = kind()
+        names = list(made.get_fields_and_field_types())
+        keep = self._random.choice((0.0, 0.0, 0.3, 0.7))  # some fields keep their default
+        for name, slot in zip(names, made.SLOT_TYPES, strict=True):
+            if self._random.random() >= keep:
+                setattr(made, name, self._value(slot, name, depth))
+        if "timeout" in names and made.timeout == 0.0:
+            made.timeout = self._random.choice(_TIMES)  # not the node's own, which may be long
+        return made
+
+    def wounded(self, example: Any) -> Any:
+        """A copy of a message with one to three fields spoilt, at any depth."""
+        made = copy.deepcopy(example)
+        if "timeout" in made.get_fields_and_field_types():
+            made.timeout = 0.1
+        for _ in range(self._random.choice((1, 1, 1, 2, 3))):
+            self._wound(made)
+        return made
+
+    def bytes(self, valid: bytes) -> bytes:
+        """A serialised message with flipped bits, cut off, or noise altogether."""
+        draw = self._random.random()
+        if draw < 0.2:
+            noise = self._random.randbytes(self._random.choice((0, 1, 3, 4, 8, 64, 1000)))
+            return valid[:4] + noise if draw < 0.1 else noise
+        spoilt = bytearray(valid)
+        for _ in range(self._random.choice((1, 2, 8, 32))):
+            if len(spoilt) > 4:
+                spoilt[self._random.randrange(4, len(spoilt))] = self._random.randrange(256)
+        if draw < 0.6:
+            del spoilt[self._random.randrange(len(spoilt) + 1) :]
+        return bytes(spoilt)
+
+    def _wound(self, message: Any) -> None:
+        fields = list(zip(message.get_fields_and_field_types(), message.SLOT_TYPES, strict=True))
+        if not fields:
+            return
+        name, slot = self._random.choice(fields)
+        old = getattr(message, name)
+        draw = self._random.random()
+        if isinstance(slot, NamespacedType) and draw < 0.8:
+            self._wound(old)
+        elif isinstance(slot, AbstractSequence) and len(old) and draw < 0.8:
+            setattr(message, name, self._wounded_list(old, slot, name))
+        else:
+            setattr(message, name, self._value(slot, name, 0))
+
+    def _wounded_list(self, old: Any, slot: Any, name: str) -> Any:
+        items = copy.deepcopy(list(old))
+        draw, at = self._random.random(), self._random.randrange(len(items))
+        if draw < 0.6:
+            if isinstance(slot.value_type, NamespacedType):
+                self._wound(items[at])
+            else:
+                items[at] = self._value(slot.value_type, name, 1)
+        elif draw < 0.75:
+            del items[at]
+        elif draw < 0.9:
+            items.insert(at, items[at])
+        else:
+            items *= 2
+        return self._packed(items[: _capacity(slot)], slot)
+
+    def _value(self, slot: Any, name: str, depth: int) -> Any:
+        if isinstance(slot, AbstractNestedType):
+            count = slot.size if isinstance(slot, Array) else self._length(slot, depth)
+            return self._packed(self._items(slot.value_type, name, depth + 1, count), slot)
+        if isinstance(slot, NamespacedType):
+            inner = find_type("/".join(slot.namespaced_name()), slot.namespaces[-1])
+            return self.message(inner, depth + 1)
+        if isinstance(slot, (AbstractString, AbstractWString)):
+            text = self._text(depth)
+            return text[: slot.maximum_size] if isinstance(slot, BoundedString) else text
+        return self._number(slot.typename, name)
+
+    def _items(self, kind: Any, name: str, depth: int, count: int) -> list[Any]:
+        if not isinstance(kind, BasicType) or count <= 1000:
+            return [self._value(kind, name, depth) for _ in range(count)]
+        few = [self._value(kind, name, depth) for _ in range(16)]  # large: quick to make
+        return (few * (count // 16 + 1))[:count]
+
+    def _length(self, slot: Any, depth: int) -> int:
+        length = self._random.choice(_LENGTHS)
+        if isinstance(slot.value_type, BasicType):
+            if self._random.random() < 0.01:
+                length = self._largest
+        else:
+            length = min(length, 100 >> (3 * depth))
+        return int(min(length, _capacity(slot)))
+
+    def _packed(self, items: list[Any], slot: Any) -> Any:
+        inner = slot.value_type
+        if isinstance(inner, BasicType):
+            if isinstance(slot, AbstractSequence) and inner.typename in _CODES:
+                return array.array(_CODES[inner.typename], items)
+            if inner.typename == "octet":
+                return items
+        return items
+
+    def _text(self, depth: int) -> str:
+        draw = self._random.random()
+        if self._words and draw < 0.3:
+            return self._random.choice(self._words)
+        if draw < 0.4:
+            count = self._random.choice((1, 5, 40))
+            return "".join(chr(self._random.randrange(1, 0x2FFF)) for _ in range(count))
+        if depth == 0 and draw < 0.41:
+            return self._random.choice(("x", "[", "- a\n")) * self._largest
+        return self._random.choice(_TEXTS)
+
+    def _number(self, name: str, field_name: str) -> Any:
+        if name == "boolean":
+            return self._random.random() < 0.5
+        if name in ("float", "double", "long double"):
+            if field_name in _TIME_FIELDS:
+                return self._random.choice(_TIMES)
+            if self._random.random() < 0.5:
+                return self._random.uniform(-1.0, 1.0)
+            value = self._random.choice(_FLOATS)
+            if name == "float" and math.isfinite(value) and abs(value) > _LARGEST_FLOAT32:
+                return math.copysign(_LARGEST_FLOAT32, value)
+            return value
+        bits = _INTEGER_BITS[name]
+        signed = name.startswith("int")
+        low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+        usual = (0, 1, 2, 3, 5, 7, 10, 100, 1000, -1, low, high, high - 1, high // 3 + 1)
+        value = min(max(self._random.choice(usual), low), high)
+        return bytes([value]) if name == "octet" else value
+
+
+def _capacity(slot: Any) -> int:
+    return slot.maximum_size if isinstance(slot, BoundedSequence) else 2**31
+
+
+@dataclass
+class FuzzReport:
+    """What became of a run.
+
+    Attributes:
+        name: Of the service, action or topic.
+        sent: Messages sent.
+        answered: Answers that came.
+        codes: How often each status came; "answer" where the answer has no status.
+        unanswered: Numbers of those without an answer.
+        sentences: The first message of each INTERNAL_ERROR, with the number of its request.
+    """
+
+    name: str
+    sent: int = 0
+    answered: int = 0
+    codes: Counter[str] = field(default_factory=Counter)
+    unanswered: list[int] = field(default_factory=list)
+    sentences: dict[str, int] = field(default_factory=dict)
+
+    def take(self, number: int, answer: Any) -> None:
+        """Note an answer."""
+        self.answered += 1
+        status: Any = getattr(answer, "status", None)
+        if not hasattr(status, "code"):
+            self.codes["answer"] += 1
+            return
+        name = status_text(status.code)
+        self.codes[name] += 1
+        if name == "INTERNAL_ERROR" and len(self.sentences) < 20:
+            self.sentences.setdefault(status.message[:200], number)
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{count} {name}" for name, count in self.codes.most_common())
+        lost = f"; unanswered: {self.unanswered[:20]}" if self.unanswered else ""
+        return f"{self.name}: {self.sent} sent, {self.answered} answered ({counts}){lost}"
+
+
+def fuzz_service(
+    client: Client,
+    service: str,
+    kind: Any,
+    count: int,
+    *,
+    seed: int = 0,
+    examples: Sequence[Any] = (),
+    words: Sequence[str] = (),
+    in_flight: int = 4,
+    patience: float = 60.0,
+    stop: Callable[[], bool] = lambda: False,
+) -> FuzzReport:
+    """Send many malformed requests to a service and count the answers.
+
+    Args:
+        client: Asks.
+        service: Full name of a service that is there.
+        kind: Its type.
+        count: Requests to send.
+        seed: Decides what is sent.
+        examples: Valid requests to spoil.
+        words: Texts that mean something to the node.
+        in_flight: Requests that are open at the same time.
+        patience: A request without an answer for so long counts as unanswered [s].
+        stop: Ends the run when it returns True.
+    """
+    fuzzer = Fuzzer(seed, words=words)
+    caller = client.node.create_client(kind, service)
+
+    def send(number: int) -> Any:
+        return caller.call_async(fuzzer.request(kind.Request, number, examples))
+
+    try:
+        if not client.spin_until(caller.service_is_ready, 20.0, stop):
+            return FuzzReport(service, sent=count, unanswered=list(range(count)))
+        report = FuzzReport(service)
+        return _pump(client, report, send, count, in_flight, patience, stop)
+    finally:
+        client.node.destroy_client(caller)
+
+
+def fuzz_action(
+    client: Client,
+    action: str,
+    kind: Any,
+    count: int,
+    *,
+    seed: int = 0,
+    examples: Sequence[Any] = (),
+    words: Sequence[str] = (),
+    patience: float = 60.0,
+    stop: Callable[[], bool] = lambda: False,
+) -> FuzzReport:
+    """Send many malformed goals; every third is cancelled at once. The result is the answer."""
+    from rclpy.action import ActionClient
+
+    fuzzer = Fuzzer(seed, words=words)
+    caller = ActionClient(client.node, kind, action)
+    try:
+        if not client.spin_until(caller.server_is_ready, 20.0, stop):
+            return FuzzReport(action, sent=count, unanswered=list(range(count)))
+        report = FuzzReport(action)
+
+        def send(number: int) -> Any:
+            return _goal(caller, fuzzer.request(kind.Goal, number, examples), number % 3 == 2)
+
+        return _pump(client, report, send, count, 2, patience, stop)
+    finally:
+        caller.destroy()
+
+
+def _goal(caller: Any, goal: Any, cancel: bool) -> Any:
+    """A future of the result of a goal."""
+    from rclpy.task import Future
+
+    outcome: Any = Future()
+
+    def accepted(future: Any) -> None:
+        handle = future.result()
+        if not handle.accepted:
+            outcome.set_result(None)
+            return
+        handle.get_result_async().add_done_callback(
+            lambda result: outcome.set_result(result.result().result)
+        )
+        if cancel:
+            handle.cancel_goal_async()
+
+    caller.send_goal_async(goal).add_done_callback(accepted)
+    return outcome
+
+
+def _pump(
+    client: Client,
+    report: FuzzReport,
+    send: Callable[[int], Any],
+    count: int,
+    in_flight: int,
+    patience: float,
+    stop: Callable[[], bool],
+) -> FuzzReport:
+    """Keep some requests open until all are sent and answered, or given up."""
+    waiting: dict[int, tuple[Any, float]] = {}
+
+    def collect() -> None:
+        now = time.monotonic()
+        for number, (future, since) in list(waiting.items()):
+            if future.done():
+                report.take(number, future.result())
+            elif now - since > patience:
+                report.unanswered.append(number)
+            else:
+                continue
+            del waiting[number]
+
+    while (report.sent < count or waiting) and not stop():
+        while report.sent < count and len(waiting) < in_flight:
+            waiting[report.sent] = (send(report.sent), time.monotonic())
+            report.sent += 1
+        before = len(waiting)
+
+        def moved(before: int = before) -> bool:
+            collect()
+            return len(waiting) < before
+
+        client.spin_until(moved, 1.0, stop)
+    collect()
+    report.unanswered += sorted(waiting)
+    return report
+
+
+def fuzz_topic(
+    client: Client,
+    topic: str,
+    kind: Any,
+    count: int,
+    *,
+    seed: int = 0,
+    raw: bool = True,
+    examples: Iterable[Any] = (),
+    after_each: Callable[[], Any] = lambda: None,
+    every: int = 20,
+) -> FuzzReport:
+    """Publish many malformed messages, every other one as spoilt bytes.
+
+    Args:
+        client: Publishes.
+        topic: Full name.
+        kind: Message type.
+        count: Messages to send.
+        seed: Decides what is sent.
+        raw: Whether bytes that are no message at all are sent too.
+        examples: Valid messages to spoil.
+        after_each: Called after every few messages: a question to the node, so that none is passed
+            over because a queue is full.
+        every: How few.
+    """
+    from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+    from rclpy.serialization import serialize_message
+
+    fuzzer = Fuzzer(seed, largest=10_000)
+    known = list(examples)
+    # What suits every subscription, whatever it asks for.
+    qos = QoSProfile(
+        depth=every,
+        reliability=ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL,
+    )
+    publisher = client.node.create_publisher(kind, topic, qos)
+    report = FuzzReport(topic)
+    try:
+        client.spin_until(lambda: publisher.get_subscription_count() > 0, 10.0)
+        for number in range(count):
+            message = fuzzer.request(kind, number, known)
+            if raw and number % 2:
+                publisher.publish(fuzzer.bytes(serialize_message(message)))
+            else:
+                publisher.publish(message)
+            report.sent += 1
+            if report.sent % every == 0:
+                after_each()
+        after_each()
+    finally:
+        client.node.destroy_publisher(publisher)
+    return report
