@@ -184,21 +184,21 @@ def test_a_row_has_the_same_bits_whoever_computes_it():
 @pytest.mark.parametrize(
     "field, change",
     [
-        ("mass", dict(mass=[1.0, -1.0])),
-        ("mass", dict(mass=[np.nan, 1.0])),
-        ("length", dict(length=[1.0])),
-        ("length", dict(length=[1.0, 0.0])),
-        ("com", dict(com=[0.1, -0.1])),
-        ("inertia", dict(inertia=[0.0, 0.0], com=[0.0, 0.0])),
-        ("friction", dict(friction=-1.0)),
-        ("gravity", dict(gravity=np.inf)),
+        ("mass", {"mass": [1.0, -1.0]}),
+        ("mass", {"mass": [np.nan, 1.0]}),
+        ("length", {"length": [1.0]}),
+        ("length", {"length": [1.0, 0.0]}),
+        ("com", {"com": [0.1, -0.1]}),
+        ("inertia", {"inertia": [0.0, 0.0], "com": [0.0, 0.0]}),
+        ("friction", {"friction": -1.0}),
+        ("gravity", {"gravity": np.inf}),
     ],
 )
 def test_senseless_arms_are_refused_by_field(field, change):
     from ft_controller import ArmError
 
     with pytest.raises(ArmError, match=field):
-        Arm.of(**(dict(mass=[1.0, 1.0], length=[1.0, 1.0]) | change))
+        Arm.of(**({"mass": [1.0, 1.0], "length": [1.0, 1.0]} | change))
 
 
 def test_too_many_links_are_refused():

@@ -118,7 +118,7 @@ def test_truth_table_of_every_pattern_of_up_to_two_faults(crews, p):
     bench = crews(p)
     crew = bench.crew
     counts = {}
-    for number, pattern in enumerate(patterns(p)):
+    for pattern in patterns(p):
         want = expected(p, pattern)
         for who, kind in pattern:
             # tau of joint 2, so that wrong values would go straight to a motor; unequal errors.

@@ -1,0 +1,597 @@
+"""The node ``ft_controller``: joint states and trajectories in, voted torques out."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from kin_interfaces.msg import FtProcessor, FtStatus
+from kin_interfaces.srv import InjectFault, LockJoint, MoveArm, SetController, SetJointLimits
+from numpy.typing import NDArray
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from ft_controller.arm_parameters import ArmParameters, joint_index, joint_values
+from ft_controller.crew import RECONFIGURATIONS, Crew, Tick, Timing
+from ft_controller.errors import ArmError, ScheduleError
+from ft_controller.faults import Fault, load_schedule
+from ft_controller.governor import Limits
+from ft_controller.loop import ControlLoop, Snapshot
+from ft_controller.planner import plan
+from ft_controller.processor import CONTROLLERS
+from ft_controller.trajectory import Trajectory
+from kin_common import checks
+from kin_common.arrays import from_field, to_field
+from kin_common.errors import InvalidInput
+from kin_common.node import KinNode, run
+from kin_common.parameters import parameter
+from kin_common.qos import COMMAND, SENSOR, STATE
+from kin_common.task import Task
+
+__all__ = ["FtController", "FtParameters", "main"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FtParameters(ArmParameters):
+    """Parameters of the node."""
+
+    processors: int = parameter(4, "processors", minimum=3, maximum=16, read_only=True)
+    controller: str = parameter("echo", "controller at the start", choices=CONTROLLERS)
+    reconfiguration: str = parameter(
+        "balanced", "how work is shared out anew", choices=RECONFIGURATIONS
+    )
+    control_rate: float = parameter(
+        500.0, "ticks per second [Hz]", minimum=10.0, maximum=10000.0, read_only=True
+    )
+    state_timeout: float = parameter(
+        0.1,
+        "joint states older than this are lost [s]",
+        minimum=0.001,
+        maximum=10.0,
+        read_only=True,
+    )
+    kp: tuple[float, ...] = parameter(
+        (100.0,), "gain of the position error, one or one for each joint [1/s^2]", minimum=0.0
+    )
+    kd: tuple[float, ...] = parameter(
+        (20.0,), "gain of the velocity error, one or one for each joint [1/s]", minimum=0.0
+    )
+    torque_limit: tuple[float, ...] = parameter(
+        (1500.0, 750.0, 300.0, 75.0), "torques are cut to this [N m]", read_only=True
+    )
+    implausible: float = parameter(
+        4.0, "a voted torque beyond so many limits is not believed", minimum=1.0, maximum=1e6
+    )
+    speed_limit: float = parameter(
+        20.0, "measured speed that stops the arm [rad/s]", minimum=1e-3, maximum=1e6
+    )
+    limit_margin: float = parameter(
+        0.1, "position so far beyond its limit stops the arm [rad]", minimum=0.0, maximum=10.0
+    )
+    hold_time: float = parameter(
+        0.1, "without a quorum the last torque is held so long [s]", minimum=0.0, maximum=10.0
+    )
+    ramp_time: float = parameter(
+        0.4, "then it goes down in this time [s]", minimum=0.001, maximum=10.0
+    )
+    stop_damping: float = parameter(
+        4.0, "damping of a stopped joint per inertia of its link [1/s]", minimum=0.0, maximum=100.0
+    )
+    tolerance: float = parameter(
+        0.0,
+        "relative difference that still agrees; 0: identical",
+        minimum=0.0,
+        maximum=1e-3,
+        read_only=True,
+    )
+    clean_ticks: int = parameter(
+        50, "clean ticks before readmission", minimum=1, maximum=1000000, read_only=True
+    )
+    stall_time: float = parameter(
+        0.03,
+        "late for so long: out of the working set [s]",
+        minimum=0.0,
+        maximum=10.0,
+        read_only=True,
+    )
+    restart_stalled: float = parameter(
+        5.0,
+        "silent for so long: killed and started again; 0: never [s]",
+        minimum=0.0,
+        maximum=1e6,
+        read_only=True,
+    )
+    allow_single: bool = parameter(
+        True, "go on with one processor that nobody checks", read_only=True
+    )
+    realtime_priority: int = parameter(
+        0,
+        "SCHED_FIFO priority of the processors; 0: ordinary",
+        minimum=0,
+        maximum=90,
+        read_only=True,
+    )
+    plan_speed: float = parameter(1.5, "of planned motions [rad/s]", minimum=1e-3, maximum=100.0)
+    plan_acceleration: float = parameter(
+        4.0, "of planned motions [rad/s^2]", minimum=1e-3, maximum=1000.0
+    )
+    status_rate: float = parameter(
+        20.0, "status messages per second [Hz]", minimum=0.1, maximum=1000.0, read_only=True
+    )
+    command_format: str = parameter(
+        "joint_state",
+        "joint_torques as JointState (effort), or Float64MultiArray for a forward controller",
+        choices=("joint_state", "array"),
+        read_only=True,
+    )
+    schedule: str = parameter(
+        "", "file with a fault schedule that runs from the start", read_only=True
+    )
+
+    def check(self) -> None:
+        """Refuse arrays that do not fit together."""
+        super().check()
+        n = len(self.joints)
+        for name in ("kp", "kd"):
+            if len(getattr(self, name)) not in (1, n):
+                raise InvalidInput(name, f"needs one value or {n}")
+        if len(self.torque_limit) != n or min(self.torque_limit) <= 0.0:
+            raise InvalidInput("torque_limit", f"needs {n} positive values")
+
+    def limits(self, lower: Array, upper: Array) -> Limits:
+        """What the governor lets pass."""
+        usual = Limits.of(self.arm(), self.torque_limit, stop_damping=self.stop_damping)
+        return dataclasses.replace(
+            usual,
+            lower=lower,
+            upper=upper,
+            speed=np.full(len(self.joints), self.speed_limit),
+            implausible=self.implausible,
+            margin=self.limit_margin,
+            hold=self.hold_time,
+            ramp=self.ramp_time,
+        )
+
+
+class FtController(KinNode[FtParameters]):
+    """The controller as a node; the control loop has a thread, the processors have processes."""
+
+    def __init__(self, **node_arguments: Any) -> None:
+        super().__init__("ft_controller", FtParameters, **node_arguments)
+        self._crew: Crew | None = None
+        self._loop: ControlLoop | None = None
+        self._snapshot: Snapshot | None = None
+
+    # ------------------------------------------------------------------ lifecycle
+
+    def configure(self) -> None:
+        """Start the processors, compile, offer the services."""
+        now = self.parameters
+        faults = self._read_schedule(now.schedule)
+        self._crew = Crew(
+            now.arm(),
+            processors=now.processors,
+            controller=now.controller,
+            reconfiguration=now.reconfiguration,
+            limits=now.limits(np.array(now.lower), np.array(now.upper)),
+            kp=now.kp,
+            kd=now.kd,
+            tolerance=now.tolerance,
+            clean_ticks=now.clean_ticks,
+            allow_single=now.allow_single,
+            restart_stalled=now.restart_stalled,
+            realtime_priority=now.realtime_priority,
+        )
+        self._crew.start()
+        self._crew.set_timing(Timing.realtime(now.control_rate, now.stall_time))
+        self._crew.inject(faults, 0.0)
+        array = now.command_format == "array"
+        self._torques = self.publish_to(
+            Float64MultiArray if array else JointState, "joint_torques", COMMAND
+        )
+        self._command = Float64MultiArray() if array else JointState(name=list(now.joints))
+        self._status = self.publish_to(FtStatus, "~/status", STATE)
+        self.listen(JointState, "joint_states", self._on_state, SENSOR)
+        self.listen(JointTrajectory, "joint_trajectory", self._on_trajectory, COMMAND)
+        self.serve(InjectFault, "~/inject_fault", self._inject)
+        self.serve(SetController, "~/set_controller", self._set_controller)
+        self.serve(SetJointLimits, "~/set_joint_limits", self._set_limits)
+        self.serve(LockJoint, "~/lock_joint", self._lock)
+        self.serve(MoveArm, "~/move_arm", self._move)
+        self.every(0.5, self._diagnose, steady=True)
+
+    def activate(self) -> None:
+        """Start the control loop; the arm is under control from the first joint states on."""
+        now = self.parameters
+        if self._crew is None:
+            raise ArmError("", "the processors are not started")
+        self._crew.governor.reset()
+        self._loop = ControlLoop(
+            self._crew,
+            now.control_rate,
+            self._send,
+            self._report,
+            now.state_timeout,
+            now.status_rate,
+        )
+        self._loop.start()
+
+    def deactivate(self) -> None:
+        """Ramp down and stop the loop."""
+        if self._loop is not None:
+            self._loop.stop()
+            self._loop = None
+
+    def cleanup(self) -> None:
+        """End the processors."""
+        if self._crew is not None:
+            self._crew.close()
+            self._crew = None
+
+    def parameters_changed(self, old: FtParameters, new: FtParameters) -> None:
+        """Take over gains and limits while the arm moves."""
+        loop = self._loop
+        if loop is None:
+            return
+
+        def take_over() -> None:
+            crew = loop.crew
+            crew.set_gains(new.kp, new.kd)
+            limits = crew.governor.limits
+            crew.governor.limits = new.limits(limits.lower, limits.upper)
+            if (old.controller, old.reconfiguration) != (new.controller, new.reconfiguration):
+                crew.set_controller(new.controller, new.reconfiguration)
+
+        loop.do(take_over)
+
+    def _read_schedule(self, path: str) -> list[Fault]:
+        if not path:
+            return []
+        from pathlib import Path
+
+        faults = load_schedule(Path(path))
+        for fault in faults:
+            fault.check(self.parameters.processors, len(self.parameters.joints))
+        return faults
+
+    # ------------------------------------------------------------------ topics
+
+    def _send(self, tick: Tick) -> None:
+        """Publish a torque; called by the control loop."""
+        if isinstance(self._command, JointState):
+            self._command.header.stamp = self.get_clock().now().to_msg()
+            self._command.effort = to_field(tick.torque, "float64")
+        else:
+            self._command.data = to_field(tick.torque, "float64")
+        self._torques.publish(self._command)
+
+    def _report(self, snapshot: Snapshot) -> None:
+        """Publish a status; called by the control loop."""
+        previous, self._snapshot = self._snapshot, snapshot
+        self._status.publish(self._status_message(snapshot))
+        if previous is None or previous.state != snapshot.state:
+            log = self.get_logger()
+            text = f"{snapshot.state.name}{': ' if snapshot.reason else ''}{snapshot.reason}"
+            (log.info if snapshot.state.name in ("RUN", "IDLE") else log.warning)(text)
+        if previous is not None and previous.working_set != snapshot.working_set:
+            for old, new in zip(previous.processors, snapshot.processors, strict=True):
+                if old.state != new.state:
+                    self.get_logger().info(
+                        f"processor {new.id}: {old.state} -> {new.state} {new.detail}"
+                    )
+
+    def _on_state(self, message: JointState) -> None:
+        if self._loop is None:
+            return
+        joints = self.parameters.joints
+        q = joint_values(joints, message.name, "position", message.position)
+        qdot = joint_values(joints, message.name, "velocity", message.velocity)
+        self._loop.measured(q, qdot)
+
+    def _on_trajectory(self, message: JointTrajectory) -> None:
+        loop = self._running()
+        trajectory = self._trajectory(message, loop.desired())
+        limits = loop.crew.governor.limits
+        free = ~loop.crew.locked
+        trajectory.check(
+            np.where(free, limits.lower, -np.inf),
+            np.where(free, limits.upper, np.inf),
+            np.where(free, limits.speed, np.inf),
+        )
+        loop.follow(trajectory)
+
+    def _trajectory(self, message: JointTrajectory, desired: Array) -> Trajectory:
+        """A message as a trajectory; joints that it does not name stay where they are."""
+        joints = list(self.parameters.joints)
+        columns = [joint_index(joints, name, "joint_names") for name in message.joint_names]
+        if not columns or len(set(columns)) != len(columns):
+            raise ArmError("joint_names", "must name at least one joint, and none twice")
+        checks.count("points", len(message.points), 20_000)
+        if not message.points:
+            # As ros2_control has it: an empty trajectory stops the motion.
+            return Trajectory.rest(desired[0])
+        k, n = len(message.points), len(joints)
+        times = np.array(
+            [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in message.points]
+        )
+        blocks: list[Array | None] = []
+        for name in ("positions", "velocities", "accelerations"):
+            rows = [from_field(getattr(p, name), "float64") for p in message.points]
+            given = [row.size for row in rows]
+            if name != "positions" and not any(given):
+                blocks.append(None)
+                continue
+            if any(size != len(columns) for size in given):
+                raise ArmError(f"points.{name}", f"every point needs {len(columns)} values")
+            block = np.zeros((k, n))
+            if name == "positions":
+                block[:] = desired[0]
+            block[:, columns] = rows
+            blocks.append(block)
+        velocities, accelerations = blocks[1:]
+        positions = np.zeros((0, n)) if blocks[0] is None else blocks[0]
+        if times[0] > 0.0:
+            # The way to the first point begins where the arm is.
+            times = np.append(0.0, times)
+            positions = np.vstack([desired[0], positions])
+            if velocities is not None:
+                velocities = np.vstack([desired[1], velocities])
+            if accelerations is not None:
+                accelerations = np.vstack([desired[2], accelerations])
+        return Trajectory.through(times, positions, velocities, accelerations)
+
+    # ------------------------------------------------------------------ services
+
+    def _running(self) -> ControlLoop:
+        if self._loop is None or not self._loop.running:
+            raise ArmError("", "the control loop does not run")
+        return self._loop
+
+    def _rest(self, loop: ControlLoop) -> None:
+        """Stay where the arm is now."""
+        measured = loop.measurement
+        if measured is None or not loop.fresh:
+            raise ArmError("", "there are no joint states to start from")
+        loop.follow(Trajectory.rest(measured[0]))
+
+    def _inject(self, request: InjectFault.Request, task: Task) -> InjectFault.Response:
+        loop = self._running()
+        kind = request.kind.strip()
+        faults: list[Fault] = []
+        if request.schedule:
+            if kind or len(request.processors):
+                raise ScheduleError("schedule", "give either a schedule or a single fault")
+            faults = load_schedule(str(request.schedule))
+        elif kind != "clear":
+            checks.within("start", request.start, 0.0, 1e9)
+            checks.within("duration", request.duration, 0.0, 1e9)
+            faults = [
+                Fault(
+                    processors=tuple(int(k) for k in request.processors),
+                    kind=kind,
+                    start=request.start,
+                    end=request.start + request.duration if request.duration else np.inf,
+                    element=request.element,
+                    magnitude=request.magnitude,
+                    seed=request.seed,
+                )
+            ]
+
+        def order() -> int:
+            if kind == "clear":
+                loop.crew.clear_faults()
+            else:
+                loop.crew.inject(faults, loop.now())
+            return loop.crew.faults
+
+        return InjectFault.Response(faults=loop.do(order))
+
+    def _set_controller(self, request: SetController.Request, task: Task) -> SetController.Response:
+        loop = self._running()
+
+        def order() -> tuple[str, int]:
+            previous = loop.crew.controller
+            loop.crew.set_controller(request.controller, request.reconfiguration)
+            if request.reset:
+                self._rest(loop)
+                loop.crew.reset()
+            return previous, loop.crew.working_set
+
+        previous, working = loop.do(order)
+        return SetController.Response(previous=previous, working_set=working)
+
+    def _set_limits(self, request: SetJointLimits.Request, task: Task) -> SetJointLimits.Response:
+        loop = self._running()
+        joints = self.parameters.joints
+        names = list(request.joints)
+        limits = loop.crew.governor.limits
+        lower, upper = limits.lower.copy(), limits.upper.copy()
+        new_lower = checks.shape("lower", from_field(request.lower, "float64"), (len(names),))
+        new_upper = checks.shape("upper", from_field(request.upper, "float64"), (len(names),))
+        if not names:
+            raise ArmError("joints", "must name at least one joint")
+        for k, name in enumerate(names):
+            i = joint_index(joints, name, "joints")
+            if not new_lower[k] < new_upper[k]:
+                raise ArmError("lower", f"{name}: {new_lower[k]:g} is not below {new_upper[k]:g}")
+            lower[i], upper[i] = new_lower[k], new_upper[k]
+
+        def order() -> None:
+            measured = loop.measurement
+            if measured is not None:
+                margin = limits.margin
+                out = (measured[0] < lower - margin) | (measured[0] > upper + margin)
+                if out.any():
+                    i = int(np.argmax(out))
+                    raise ArmError(
+                        "lower", f"{joints[i]} is at {measured[0][i]:.4g} rad now: move it first"
+                    )
+            loop.crew.governor.limits = dataclasses.replace(limits, lower=lower, upper=upper)
+            self._keep_inside(loop, lower, upper)
+
+        loop.do(order)
+        return SetJointLimits.Response()
+
+    def _keep_inside(self, loop: ControlLoop, lower: Array, upper: Array) -> None:
+        """Leave a trajectory that would run into the new limits."""
+        following = loop.following
+        if following is None:
+            return
+        far = np.full(lower.size, np.inf)
+        try:
+            following.check(lower, upper, far)
+        except ArmError:
+            now = loop.desired()
+            end = np.clip(now[0], lower, upper)
+            speed = self.parameters.plan_speed
+            length = max(0.5, 2.0 * float(np.abs(end - now[0]).max()) / speed)
+            zero = np.zeros_like(end)
+            loop.follow(
+                Trajectory.through([0.0, length], [now[0], end], [now[1], zero], [now[2], zero])
+            )
+
+    def _lock(self, request: LockJoint.Request, task: Task) -> LockJoint.Response:
+        loop = self._running()
+        joint = joint_index(self.parameters.joints, request.joint)
+
+        def order() -> list[int]:
+            crew = loop.crew
+            if not request.locked and crew.locked[joint]:
+                # It is not where the trajectory would have it.
+                self._rest(loop)
+            crew.lock(joint, request.locked)
+            return crew.assignment()
+
+        owners = loop.do(order)
+        return LockJoint.Response(owners=[k if k >= 0 else 255 for k in owners])
+
+    def _move(self, request: MoveArm.Request, task: Task) -> MoveArm.Response:
+        loop = self._running()
+        now = self.parameters
+        limits = loop.crew.governor.limits
+        measured = loop.measurement
+        if measured is None or not loop.fresh:
+            raise ArmError("", "there are no joint states to start from")
+        start = loop.desired()[0]
+        locked = loop.crew.locked
+        start[locked] = measured[0][locked]
+        result = plan(
+            loop.crew.arm,
+            start,
+            [request.x, request.y],
+            request.angle if request.use_angle else None,
+            lower=limits.lower,
+            upper=limits.upper,
+            locked=locked,
+            speed=now.plan_speed,
+            acceleration=now.plan_acceleration,
+            duration=request.duration,
+            task=task,
+        )
+        if not request.plan_only:
+            loop.follow(result.trajectory)
+        response = MoveArm.Response(trajectory=self._message(result.trajectory))
+        response.status.residual = result.residual
+        response.status.iterations = result.iterations
+        if not result.straight:
+            response.status.message = "not on a straight line"
+        return response
+
+    def _message(self, trajectory: Trajectory) -> JointTrajectory:
+        message = JointTrajectory(joint_names=list(self.parameters.joints))
+        for t in trajectory.times:
+            q, v, a = trajectory.sample(float(t))
+            point = JointTrajectoryPoint(
+                positions=to_field(q, "float64"),
+                velocities=to_field(v, "float64"),
+                accelerations=to_field(a, "float64"),
+            )
+            point.time_from_start.sec = int(t)
+            point.time_from_start.nanosec = int(1e9 * (t - int(t)))
+            message.points.append(point)
+        return message
+
+    # ------------------------------------------------------------------ status
+
+    def _status_message(self, s: Snapshot) -> FtStatus:
+        message = FtStatus(
+            state=int(s.state),
+            reason=s.reason,
+            controller=s.controller,
+            reconfiguration=s.reconfiguration,
+            degraded=s.degraded,
+            unverified=s.unverified,
+            saturated=s.saturated,
+            tick=s.tick,
+            working_set=s.working_set,
+            quorum=s.quorum,
+            agreeing=s.agreeing,
+            vote_time=s.vote_time,
+            vote_time_p99=s.vote_time_p99,
+            missed_deadlines=s.missed_deadlines,
+            held_ticks=s.held_ticks,
+            exclusions=s.exclusions,
+            joints=list(self.parameters.joints),
+            locked=[bool(x) for x in s.locked],
+            lower=to_field(s.lower, "float64"),
+            upper=to_field(s.upper, "float64"),
+            torque=to_field(s.torque, "float64"),
+            error=to_field(s.error, "float64"),
+        )
+        message.header.stamp = self.get_clock().now().to_msg()
+        for p in s.processors:
+            message.processors.append(
+                FtProcessor(
+                    id=p.id,
+                    pid=p.pid,
+                    state=getattr(FtProcessor, p.state),
+                    error=p.error,
+                    detail=p.detail,
+                    comparison=to_field(np.array(p.comparison, np.uint8), "uint8"),
+                    suggestion=p.suggestion,
+                    votes_against=p.votes_against,
+                    restarts=p.restarts,
+                    missed=p.missed,
+                    clean=min(p.clean, 2**32 - 1),
+                    clean_needed=p.clean_needed,
+                    joints=to_field(np.array(p.joints, np.uint8), "uint8"),
+                )
+            )
+        return message
+
+    def _diagnose(self) -> None:
+        s, loop = self._snapshot, self._loop
+        if loop is not None and loop.error is not None:
+            self.diagnostics.fault(f"the control loop ended: {loop.error!r}")
+            return
+        if s is None:
+            return
+        d = self.diagnostics
+        d.time("vote", s.vote_time)
+        d.value("working_set", float(bin(s.working_set).count("1")))
+        d.value("missed_deadlines", float(s.missed_deadlines))
+        d.value("held_ticks", float(s.held_ticks))
+        d.value("exclusions", float(s.exclusions))
+        d.value("tracking_error_rad", float(np.abs(s.error).max()))
+        if s.state.name in ("HOLD", "RAMP", "STOPPED"):
+            d.fault(f"{s.state.name}: {s.reason}")
+        elif s.degraded or s.working_set != (1 << self.parameters.processors) - 1:
+            out = [f"{p.id} ({p.detail})" for p in s.processors if p.state != "WORKING"]
+            d.fault(f"processors out: {', '.join(out) or 'none'}", warning=True)
+        else:
+            d.healthy()
+
+
+def main() -> None:
+    """Run the node until it is told to stop."""
+    sys.exit(run(FtController))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""The node ``arm_simulator``: a simulated arm that takes torques and gives joint states."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import Point
+from kin_interfaces.srv import LockJoint, SetJointLimits
+from sensor_msgs.msg import JointState
+from visualization_msgs.msg import Marker
+
+from ft_controller.arm_parameters import ArmParameters, joint_index, joint_values
+from ft_controller.errors import ArmError
+from ft_controller.plant import Plant
+from kin_common import checks
+from kin_common.arrays import from_field, to_field
+from kin_common.errors import InvalidInput
+from kin_common.loop import PeriodicLoop
+from kin_common.node import KinNode, run
+from kin_common.parameters import parameter
+from kin_common.qos import COMMAND, STATE
+from kin_common.task import Task
+
+__all__ = ["ArmSimulator", "SimulatorParameters", "main"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulatorParameters(ArmParameters):
+    """Parameters of the node."""
+
+    rate: float = parameter(
+        500.0, "joint states per second [Hz]", minimum=1.0, maximum=10000.0, read_only=True
+    )
+    start: tuple[float, ...] = parameter(
+        (0.3, 0.4, 0.5, 0.6), "positions at the start [rad]", read_only=True
+    )
+    model_error: float = parameter(
+        0.05,
+        "relative error of the parameters that the controller believes in",
+        minimum=0.0,
+        maximum=0.5,
+        read_only=True,
+    )
+    position_noise: float = parameter(
+        0.0,
+        "standard deviation of measured positions [rad]",
+        minimum=0.0,
+        maximum=1.0,
+        read_only=True,
+    )
+    velocity_noise: float = parameter(
+        0.0,
+        "standard deviation of measured velocities [rad/s]",
+        minimum=0.0,
+        maximum=10.0,
+        read_only=True,
+    )
+    seed: int = parameter(1, "of noise and model error", minimum=0, read_only=True)
+    command_timeout: float = parameter(
+        0.2, "without a command for so long the torque is zero [s]", minimum=0.001, maximum=60.0
+    )
+    frame: str = parameter("arm_base", "frame of the markers", read_only=True)
+
+    def check(self) -> None:
+        """Refuse a start that does not fit."""
+        super().check()
+        if len(self.start) != len(self.joints):
+            raise InvalidInput("start", f"needs {len(self.joints)} values")
+        for low, q, high in zip(self.lower, self.start, self.upper, strict=True):
+            if not low <= q <= high:
+                raise InvalidInput("start", f"{q:g} is out of the limits {low:g} to {high:g}")
+
+
+class ArmSimulator(KinNode[SimulatorParameters]):
+    """The simulated arm as a node; the integration has a thread of its own."""
+
+    def __init__(self, **node_arguments: Any) -> None:
+        super().__init__("arm_simulator", SimulatorParameters, **node_arguments)
+        self._loop: PeriodicLoop | None = None
+        self._guard_plant = threading.Lock()
+
+    def configure(self) -> None:
+        """Put the arm at its start, compile, offer the services."""
+        now = self.parameters
+        self._plant = Plant(
+            now.arm().perturbed(now.seed, now.model_error),
+            q=now.start,
+            lower=now.lower,
+            upper=now.upper,
+            position_noise=now.position_noise,
+            velocity_noise=now.velocity_noise,
+            seed=now.seed,
+        )
+        self._torque = np.zeros(len(now.joints))
+        self._commanded = 0.0
+        self._plant.step(self._torque, 1.0 / now.rate)
+        self._plant.lock(0, True)
+        self._plant.lock(0, False)
+        self._states = self.publish_to(JointState, "joint_states", STATE)
+        self._message = JointState(name=list(now.joints))
+        self._markers = self.publish_to(Marker, "~/marker", STATE)
+        self.listen(JointState, "joint_torques", self._on_torque, COMMAND)
+        self.serve(LockJoint, "~/lock_joint", self._lock)
+        self.serve(SetJointLimits, "~/set_joint_limits", self._set_limits)
+        self.every(0.05, self._draw)
+
+    def activate(self) -> None:
+        """Let time run."""
+        period = 1.0 / self.parameters.rate
+        self._last = time.monotonic()
+        self._loop = PeriodicLoop(period, self._step, name="arm_simulator")
+        self._loop.start()
+
+    def deactivate(self) -> None:
+        """Stop the time."""
+        if self._loop is not None:
+            self._loop.stop()
+            self._loop = None
+
+    def _on_torque(self, message: JointState) -> None:
+        torque = joint_values(self.parameters.joints, message.name, "effort", message.effort)
+        self._torque, self._commanded = torque, time.monotonic()
+
+    def _step(self) -> None:
+        now = time.monotonic()
+        torque = self._torque
+        if now - self._commanded > self.parameters.command_timeout:
+            torque = np.zeros_like(torque)
+        # After a pause of the machine the arm has not moved on without its controller.
+        dt = min(now - self._last, 5.0 / self.parameters.rate)
+        self._last = now
+        with self._guard_plant:
+            self._plant.step(torque, dt)
+            q, qdot = self._plant.measure()
+        if not np.isfinite(q).all():
+            raise ArmError("effort", "the arm has flown apart")
+        self._message.header.stamp = self.get_clock().now().to_msg()
+        self._message.position = to_field(q, "float64")
+        self._message.velocity = to_field(qdot, "float64")
+        self._message.effort = to_field(torque, "float64")
+        self._states.publish(self._message)
+
+    def _lock(self, request: LockJoint.Request, task: Task) -> LockJoint.Response:
+        joint = joint_index(self.parameters.joints, request.joint)
+        with self._guard_plant:
+            self._plant.lock(joint, request.locked)
+        return LockJoint.Response()
+
+    def _set_limits(self, request: SetJointLimits.Request, task: Task) -> SetJointLimits.Response:
+        names = list(request.joints)
+        if not names:
+            raise ArmError("joints", "must name at least one joint")
+        low = checks.shape("lower", from_field(request.lower, "float64"), (len(names),))
+        high = checks.shape("upper", from_field(request.upper, "float64"), (len(names),))
+        where = [joint_index(self.parameters.joints, name, "joints") for name in names]
+        if not (low < high).all():
+            raise ArmError("lower", "must be below upper")
+        with self._guard_plant:
+            lower, upper = self._plant.lower.copy(), self._plant.upper.copy()
+            lower[where], upper[where] = low, high
+            self._plant.set_limits(lower, upper)
+        return SetJointLimits.Response()
+
+    def _draw(self) -> None:
+        """The arm as a line, for RViz and Foxglove."""
+        with self._guard_plant:
+            points = self._plant.arm.points(self._plant.q)
+        marker = Marker(type=Marker.LINE_STRIP, action=Marker.ADD, ns="arm", id=0)
+        marker.header.frame_id = self.parameters.frame
+        marker.header.stamp = self.get_clock().now().to_msg()
+        marker.pose.orientation.w = 1.0
+        marker.scale.x = 0.03
+        marker.color.r, marker.color.g, marker.color.b, marker.color.a = 0.1, 0.5, 0.9, 1.0
+        marker.points = [Point(x=float(x), y=float(y), z=0.0) for x, y in points]
+        self._markers.publish(marker)
+        loop = self._loop
+        if loop is not None and loop.error is not None:
+            self.diagnostics.fault(f"the simulation ended: {loop.error!r}")
+
+
+def main() -> None:
+    """Run the node until it is told to stop."""
+    sys.exit(run(ArmSimulator))
+
+
+if __name__ == "__main__":
+    main()
