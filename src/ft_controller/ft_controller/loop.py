@@ -70,6 +70,7 @@ class ControlLoop:
         report: Callable[[Snapshot], None],
         state_timeout: float = 0.05,
         report_rate: float = 20.0,
+        failed: Callable[[BaseException], None] = lambda _: None,
     ) -> None:
         """Prepare the loop.
 
@@ -81,7 +82,9 @@ class ControlLoop:
                 working set changes.
             state_timeout: Measurements older than this are lost [s].
             report_rate: See report [Hz].
+            failed: Gets the exception if the loop itself breaks down, which ends it.
         """
+        self._failed = failed
         self.crew = crew
         self.period_ns = int(1e9 / checks.within("rate", rate, 1.0, 20_000.0))
         self._send, self._report = send, report
@@ -198,6 +201,7 @@ class ControlLoop:
             self._loop()
         except BaseException as error:
             self.error = error
+            self._failed(error)
         finally:
             self._drop_orders()
 

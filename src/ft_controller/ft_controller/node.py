@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import traceback
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,6 +190,11 @@ class FtController(KinNode[FtParameters]):
             realtime_priority=now.realtime_priority,
         )
         self._crew.start()
+        # The first request must not wait for the compiler.
+        posture = np.clip(np.full(len(now.joints), 0.1), now.lower, now.upper)
+        plan(self._crew.arm, posture, self._crew.arm.end_effector(posture)[:2]).trajectory.sample(
+            0.0
+        )
         self._crew.set_timing(Timing.realtime(now.control_rate, now.stall_time))
         self._crew.inject(faults, 0.0)
         array = now.command_format == "array"
@@ -219,6 +225,7 @@ class FtController(KinNode[FtParameters]):
             self._report,
             now.state_timeout,
             now.status_rate,
+            self._loop_failed,
         )
         self._loop.start()
 
@@ -285,6 +292,17 @@ class FtController(KinNode[FtParameters]):
                     self.get_logger().info(
                         f"processor {new.id}: {old.state} -> {new.state} {new.detail}"
                     )
+
+    def _loop_failed(self, error: BaseException) -> None:
+        """The loop broke down: the last word to the motors is zero; called by the loop."""
+        text = "".join(traceback.format_exception(error))
+        self.get_logger().fatal(f"the control loop broke down:\n{text}")
+        zero = to_field(np.zeros(len(self.parameters.joints)), "float64")
+        if isinstance(self._command, JointState):
+            self._command.effort = zero
+        else:
+            self._command.data = zero
+        self._torques.publish(self._command)
 
     def _on_state(self, message: JointState) -> None:
         if self._loop is None:

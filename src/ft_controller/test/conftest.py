@@ -3,6 +3,7 @@
 import os
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import psutil
@@ -146,3 +147,15 @@ def shared_memory():
         if "memfd:ft_" in line:
             names.add(line)
     return names
+
+
+@pytest.fixture
+def processes():
+    """Looks at processes and shared memory: family, gone, shared_memory."""
+    return SimpleNamespace(family=family, gone=gone, shared_memory=shared_memory)
+
+
+@pytest.fixture
+def torque():
+    """Equation (2) by one undisturbed processor."""
+    return reference

@@ -1,0 +1,304 @@
+import os
+import signal
+import time
+
+import numpy as np
+import psutil
+import pytest
+
+pytest.importorskip("rclpy")
+
+from kin_interfaces.msg import FtProcessor, FtStatus, SolveStatus
+from kin_interfaces.srv import InjectFault, LockJoint, MoveArm, SetController, SetJointLimits
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from ft_controller.node import FtController
+from ft_controller.simulator_node import ArmSimulator
+from kin_common.qos import COMMAND, SENSOR
+from kin_common.testing import wait_until
+
+pytestmark = pytest.mark.node
+
+JOINTS = ["joint_1", "joint_2", "joint_3", "joint_4"]
+# The machine is shared: patient where patience proves nothing, strict where it does.
+PATIENT = {
+    "control_rate": 100.0,
+    "hold_time": 2.0,
+    "state_timeout": 2.0,
+    "stall_time": 0.2,
+    "clean_ticks": 5,
+    "status_rate": 50.0,
+}
+
+
+class Arm:
+    """The controller and the simulated arm, and what they say."""
+
+    def __init__(self, ros, simulator=True, **parameters):
+        self.ros = ros
+        self.controller = ros.add(FtController, {**PATIENT, **parameters})
+        if simulator:
+            self.simulator = ros.add(ArmSimulator, {"rate": 100.0, "command_timeout": 5.0})
+        self.status = ros.listen(FtStatus, "ft_controller/status")
+
+    def wait(self, condition, timeout=40.0, what=""):
+        """The first status from now on for which a condition holds."""
+        begin = len(self.status)
+        found = []
+
+        def look():
+            for message in self.status[begin:]:
+                if condition(message):
+                    found.append(message)
+                    return True
+            return False
+
+        wait_until(look, timeout, f"{what or condition}; last: {self.status[-1:]}")
+        return found[0]
+
+    def running(self):
+        return self.wait(lambda s: s.state == FtStatus.RUN, what="RUN")
+
+    def whole(self):
+        return self.wait(
+            lambda s: (
+                s.state == FtStatus.RUN
+                and all(p.state == FtProcessor.WORKING for p in s.processors)
+            ),
+            what="all processors at work",
+        )
+
+    def call(self, service, name, **fields):
+        request = service.Request()
+        for key, value in fields.items():
+            setattr(request, key, value)
+        return self.ros.call(service, f"ft_controller/{name}", request)
+
+
+def test_moves_to_a_goal_while_a_processor_lies(ros):
+    arm = Arm(ros)
+    arm.whole()
+    answer = arm.call(
+        InjectFault,
+        "inject_fault",
+        processors=[2],
+        kind="wrong_element",
+        element=20,
+        magnitude=50.0,
+    )
+    assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+    assert answer.faults == 1
+    seen = arm.wait(lambda s: s.processors[2].state == FtProcessor.EXCLUDED)
+    assert seen.processors[2].error == FtProcessor.DIFFERS
+    assert "tau[0]" in seen.processors[2].detail or "N[0]" in seen.processors[2].detail
+    assert seen.state == FtStatus.RUN
+    answer = arm.call(MoveArm, "move_arm", x=0.6, y=0.8)
+    assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+    assert answer.status.residual < 1e-6
+    last = answer.trajectory.points[-1]
+    goal = np.array(last.positions)
+    tip = arm.controller.parameters.arm().end_effector(goal)
+    assert tip[:2] == pytest.approx([0.6, 0.8], abs=1e-6)
+    wait_until(
+        lambda: np.abs(arm.simulator._plant.q - goal).max() < 0.02, 60.0, "the arm at its goal"
+    )
+    assert arm.status[-1].state == FtStatus.RUN
+    arm.call(InjectFault, "inject_fault", kind="clear")
+    arm.wait(lambda s: s.processors[2].state == FtProcessor.WORKING, what="readmission")
+
+
+@pytest.mark.slow
+def test_sigkill_and_sigstop_of_every_processor_in_turn_while_tracking(ros):
+    arm = Arm(ros)
+    arm.whole()
+    torques = ros.listen(JointState, "joint_torques", COMMAND)
+    for k in range(4):
+        # Keep it moving: there is something to get wrong.
+        x = 0.6 if k % 2 else 0.9
+        assert arm.call(MoveArm, "move_arm", x=x, y=0.5).status.code == SolveStatus.SUCCESS
+        old = arm.status[-1].processors[k].pid
+        os.kill(old, signal.SIGKILL)
+        arm.wait(
+            lambda s, k=k, old=old: (
+                s.processors[k].error == FtProcessor.CRASHED or s.processors[k].pid not in (0, old)
+            ),
+            what=f"the death of {k}",
+        )
+        seen = arm.whole()
+        assert seen.processors[k].pid not in (0, old)
+        assert seen.processors[k].restarts >= 1
+        pid = seen.processors[k].pid
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            seen = arm.wait(lambda s, k=k: s.processors[k].state == FtProcessor.EXCLUDED)
+            assert seen.processors[k].error == FtProcessor.MISSING
+            assert seen.state == FtStatus.RUN
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        arm.whole()
+    assert all(s.state == FtStatus.RUN for s in arm.status[20:])
+    assert all(np.isfinite(t.effort).all() for t in torques)
+
+
+def test_loss_of_joint_states_leads_to_a_safe_stop_and_a_reset_back(ros):
+    arm = Arm(ros, simulator=False, state_timeout=0.3, hold_time=0.2, ramp_time=0.2)
+    assert arm.wait(lambda s: True).state == FtStatus.IDLE
+    states = ros.publisher(JointState, "joint_states", SENSOR)
+    torques = ros.listen(JointState, "joint_torques", COMMAND)
+    good = JointState(name=JOINTS, position=[0.1, 0.2, 0.3, 0.4], velocity=[0.5, 0.0, 0.0, 0.0])
+
+    def feed(until, timeout=30.0):
+        end = time.monotonic() + timeout
+        begin = len(arm.status)
+        while not any(until(s) for s in arm.status[begin:]):
+            assert time.monotonic() < end
+            states.publish(good)
+            time.sleep(0.01)
+
+    feed(lambda s: s.state == FtStatus.RUN)
+    assert np.abs(torques[-1].effort).max() > 0.0
+    # Nonsense is no measurement.
+    bad = JointState(name=JOINTS, position=[np.nan, 0.2, 0.3, 0.4], velocity=[0.0] * 4)
+    begin = len(arm.status)
+
+    def starve():
+        states.publish(bad)
+        return any(s.state == FtStatus.STOPPED for s in arm.status[begin:])
+
+    wait_until(starve, 30.0, "a safe stop")
+    stopped = next(s for s in arm.status[begin:] if s.state == FtStatus.STOPPED)
+    assert "joint states" in stopped.reason
+    states_seen = [s.state for s in arm.status[begin:]]
+    order = [s for i, s in enumerate(states_seen) if i == 0 or s != states_seen[i - 1]]
+    assert order[-2:] == [FtStatus.RAMP, FtStatus.STOPPED] and FtStatus.RUN not in order[1:]
+    assert torques[-1].effort.tolist() == [0.0] * 4
+    # Back only by order, and only with joint states.
+    answer = arm.call(SetController, "set_controller", reset=True)
+    assert answer.status.code == SolveStatus.INVALID_INPUT
+    for _ in range(30):
+        states.publish(good)
+        time.sleep(0.01)
+    assert arm.status[-1].state == FtStatus.STOPPED
+    request = SetController.Request(reset=True)
+    future = ros.call_async(SetController, "ft_controller/set_controller", request)
+    feed(lambda s: s.state == FtStatus.RUN)
+    assert future.result().status.code == SolveStatus.SUCCESS
+
+
+def test_controllers_locked_joints_limits_and_trajectories(ros):
+    arm = Arm(ros)
+    arm.whole()
+    for name in ("serial", "parallel", "high_tolerance", "lower_tolerance", "echo"):
+        answer = arm.call(SetController, "set_controller", controller=name)
+        assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+        arm.wait(lambda s, name=name: s.controller == name and s.state == FtStatus.RUN)
+    answer = arm.call(SetController, "set_controller", controller="lower")
+    assert answer.status.code == SolveStatus.INVALID_INPUT
+    assert "lower_tolerance" in answer.status.message
+
+    # Joint 3 jams: the arm is told, the controller is told, its processor gets other work.
+    request = LockJoint.Request(joint="joint_3", locked=True)
+    assert ros.call(LockJoint, "arm_simulator/lock_joint", request).status.code == 0
+    answer = ros.call(LockJoint, "ft_controller/lock_joint", request)
+    assert answer.status.code == SolveStatus.SUCCESS and len(answer.owners) == 4
+    jammed = arm.simulator._plant.q[2]
+    assert arm.call(MoveArm, "move_arm", x=0.8, y=0.6).status.code == SolveStatus.SUCCESS
+    goal = np.array([0.8, 0.6])
+    truth = arm.controller.parameters.arm()
+    wait_until(
+        lambda: np.abs(truth.end_effector(arm.simulator._plant.q)[:2] - goal).max() < 0.03,
+        60.0,
+        "the goal with a locked joint",
+    )
+    assert arm.simulator._plant.q[2] == jammed
+    request.locked = False
+    assert ros.call(LockJoint, "arm_simulator/lock_joint", request).status.code == 0
+    assert ros.call(LockJoint, "ft_controller/lock_joint", request).status.code == 0
+    answer = arm.call(LockJoint, "lock_joint", joint="joint_9", locked=True)
+    assert answer.status.code == SolveStatus.INVALID_INPUT and "joint_1" in answer.status.message
+
+    # Limits change while it runs; a motion beyond them is refused.
+    answer = arm.call(
+        SetJointLimits, "set_joint_limits", joints=["joint_1"], lower=[-3.0], upper=[2.0]
+    )
+    assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+    assert arm.wait(lambda s: s.upper[0] == 2.0).lower[0] == -3.0
+    for lower, upper in (([1.0], [-1.0]), ([np.nan], [1.0]), ([0.0, 1.0], [1.0]), ([2.9], [3.0])):
+        answer = arm.call(
+            SetJointLimits, "set_joint_limits", joints=["joint_1"], lower=lower, upper=upper
+        )
+        assert answer.status.code == SolveStatus.INVALID_INPUT
+    before = arm.controller._loop.following
+    publisher = ros.publisher(JointTrajectory, "joint_trajectory", COMMAND)
+    point = JointTrajectoryPoint(positions=[2.5, 0.0, 0.0, 0.0])
+    point.time_from_start.sec = 2
+    publisher.publish(JointTrajectory(joint_names=JOINTS, points=[point]))
+    time.sleep(0.5)
+    assert arm.controller._loop.following is before
+    point = JointTrajectoryPoint(positions=[0.5, 1.0])
+    point.time_from_start.sec = 2
+    publisher.publish(JointTrajectory(joint_names=["joint_2", "joint_1"], points=[point]))
+    wait_until(
+        lambda: np.abs(arm.simulator._plant.q[:2] - [1.0, 0.5]).max() < 0.02, 60.0, "the point"
+    )
+
+
+def test_bad_requests_are_refused_with_the_field(ros):
+    arm = Arm(ros)
+    arm.running()
+    cases = [
+        (InjectFault, "inject_fault", {"processors": [9], "kind": "nan"}, "processors"),
+        (InjectFault, "inject_fault", {"processors": [0], "kind": "explode"}, "kind"),
+        (InjectFault, "inject_fault", {"processors": [], "kind": "nan"}, "processors"),
+        (InjectFault, "inject_fault", {"processors": [0], "kind": "nan", "start": -1.0}, "start"),
+        (
+            InjectFault,
+            "inject_fault",
+            {"processors": [0], "kind": "nan", "duration": np.nan},
+            "duration",
+        ),
+        (InjectFault, "inject_fault", {"processors": [0], "kind": "nan", "element": 99}, "element"),
+        (InjectFault, "inject_fault", {"schedule": "- {processor: 1}"}, "start"),
+        (InjectFault, "inject_fault", {"schedule": "{"}, ""),
+        (
+            InjectFault,
+            "inject_fault",
+            {"schedule": "- {processor: 1, start: 0}", "kind": "nan"},
+            "schedule",
+        ),
+        (MoveArm, "move_arm", {"x": np.nan}, "goal"),
+        (MoveArm, "move_arm", {"x": 0.5, "y": 0.5, "duration": 1e-3}, "duration"),
+    ]
+    for service, name, fields, word in cases:
+        answer = arm.call(service, name, **fields)
+        assert answer.status.code == SolveStatus.INVALID_INPUT, (fields, answer)
+        assert word in answer.status.message, answer.status.message
+    answer = arm.call(MoveArm, "move_arm", x=5.0, y=0.0)
+    assert answer.status.code == SolveStatus.UNREACHABLE
+    assert answer.status.residual == pytest.approx(5.0 - 1.4, abs=0.05)
+    answer = arm.call(
+        InjectFault, "inject_fault", schedule="- {processor: 1, start: 0.1, end: 0.2}\n"
+    )
+    assert answer.status.code == SolveStatus.SUCCESS
+    arm.wait(lambda s: s.processors[1].error == FtProcessor.DIFFERS)
+    assert arm.status[-1].state == FtStatus.RUN
+
+
+@pytest.mark.parametrize("ending", ["terminate", "interrupt", "kill"])
+def test_no_orphans_and_no_memory_left_however_the_node_ends(ros, processes, ending):
+    node = ros.process("ft_controller", "ft_controller_node", {"control_rate": 50.0})
+    ros.wait_active("ft_controller", 120.0)
+    children = processes.family(node.pid)
+    names = [p.name() for p in children]
+    assert sum(name.startswith("ft_processor") for name in names) == 4, names
+    {
+        "terminate": node.terminate,
+        "interrupt": lambda: node.send_signal(signal.SIGINT),
+        "kill": node.kill,
+    }[ending]()
+    node.wait(20.0)
+    assert processes.gone(children), [p for p in children if p.is_running()]
+    assert not [p for p in psutil.process_iter() if p.pid in {c.pid for c in children}]
+    if ending != "kill":
+        assert node.returncode in (0, -signal.SIGINT, -signal.SIGTERM)
