@@ -20,7 +20,7 @@ from ft_controller.arm_parameters import ArmParameters, joint_index, joint_value
 from ft_controller.crew import RECONFIGURATIONS, Crew, Tick, Timing
 from ft_controller.errors import ArmError, ScheduleError
 from ft_controller.faults import Fault, load_schedule
-from ft_controller.governor import Limits
+from ft_controller.governor import Limits, State
 from ft_controller.loop import ControlLoop, Snapshot
 from ft_controller.planner import plan
 from ft_controller.processor import CONTROLLERS
@@ -279,13 +279,20 @@ class FtController(KinNode[FtParameters]):
         self._torques.publish(self._command)
 
     def _report(self, snapshot: Snapshot) -> None:
-        """Publish a status; called by the control loop."""
+        """Publish a status; called by the control loop, which a status must never end."""
+        self._guard("status", lambda: self._show(snapshot))
+
+    def _show(self, snapshot: Snapshot) -> None:
         previous, self._snapshot = self._snapshot, snapshot
         self._status.publish(self._status_message(snapshot))
         if previous is None or previous.state != snapshot.state:
             log = self.get_logger()
             text = f"{snapshot.state.name}{': ' if snapshot.reason else ''}{snapshot.reason}"
-            (log.info if snapshot.state.name in ("RUN", "IDLE") else log.warning)(text)
+            # Two lines: rclpy wants one severity for each place in the code.
+            if snapshot.state in (State.RUN, State.IDLE):
+                log.info(text)
+            else:
+                log.warning(text)
         if previous is not None and previous.working_set != snapshot.working_set:
             for old, new in zip(previous.processors, snapshot.processors, strict=True):
                 if old.state != new.state:
