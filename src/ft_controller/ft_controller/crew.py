@@ -163,6 +163,7 @@ class Crew:
         allow_single: bool = True,
         restart: bool = True,
         restart_delay: float = 0.02,
+        restart_delay_max: float = 5.0,
         restart_stalled: float = 5.0,
         realtime_priority: int = 0,
     ) -> None:
@@ -181,7 +182,8 @@ class Crew:
             clean_ticks: Clean ticks before the first readmission; doubles each time.
             allow_single: Go on with one processor whom nobody checks.
             restart: Start dead processes again.
-            restart_delay: First delay before a restart; doubles up to 5 s [s].
+            restart_delay: First delay before a restart; doubles with each one [s].
+            restart_delay_max: The longest delay [s].
             restart_stalled: A process that is silent for so long is killed and started again; 0:
                 never [s].
             realtime_priority: 0: ordinary scheduling; else SCHED_FIFO with this priority, if
@@ -208,6 +210,7 @@ class Crew:
             "model": arm.model.tolist(),
             "restart": bool(restart),
             "restart_delay": checks.within("restart_delay", restart_delay, 0.0, 60.0),
+            "restart_delay_max": checks.within("restart_delay_max", restart_delay_max, 0.0, 600.0),
             "priority": int(checks.within("realtime_priority", realtime_priority, 0, 90)),
         }
         n, p = arm.n, self.p

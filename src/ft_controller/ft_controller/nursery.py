@@ -65,6 +65,7 @@ class Nursery:
         self._model = np.array(setup["model"], dtype=np.float64)
         self._restart = bool(setup["restart"])
         self._delay = float(setup["restart_delay"])
+        self._longest = float(setup["restart_delay_max"])
         self._priority = int(setup["priority"])
         self._children = [_Child(delay=self._delay) for _ in range(self._layout.p)]
         words = self._layout.crew_words
@@ -175,7 +176,7 @@ class Nursery:
         child.pid, child.pidfd, child.ready = 0, -1, -1
         child.restart_at = now + child.delay if self._restart else 0.0
         # A process that dies again and again must not keep the machine busy.
-        child.delay = min(2.0 * child.delay, 5.0)
+        child.delay = min(2.0 * child.delay, max(self._longest, self._delay))
 
     def _become(self, k: int, writer: int) -> None:
         """In the child: keep the own page, give everything else away, and work."""

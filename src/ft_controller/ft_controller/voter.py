@@ -581,6 +581,8 @@ def review(
         st[j, P_VOTES] = votes
     if reg[R_DECIDED] != 0:
         _judge(reg, st, comparisons, echoes, disputes, data_f, owner, n, tolerance)
+    else:
+        _judge_alone(reg, st)
     _judge_time(reg, st, owner, alive, now)
     _meet_newcomers(reg, st, crew, alive)
     reg[R_TICK_NS] = now_ns(clock) - release
@@ -656,6 +658,18 @@ def _judge(
             elif (reg[R_ALIVE] >> j) & 1 and st[j, P_CLEAN] >= st[j, P_NEEDED]:
                 reg[R_WORKING] |= 1 << j
                 st[j, P_CLEAN] = 0
+
+
+@njit(cache=True, nogil=True)
+def _judge_alone(reg: Words, st: Words) -> None:
+    """Without a quorum nobody knows who is right, but damage and NaN are wrong by themselves."""
+    for j in range(st.shape[0]):
+        if (reg[R_WORKING] >> j) & 1 == 0 or voting.members(reg[R_WORKING]) < 2:
+            continue
+        if st[j, P_FOUND] == voting.BAD_CHECKSUM or st[j, P_VOTED] == 2 or st[j, P_RESULT] == 2:
+            _exclude(reg, st, j, voting.BAD_CHECKSUM)
+        elif st[j, P_FOUND] == voting.NOT_FINITE:
+            _exclude(reg, st, j, voting.NOT_FINITE)
 
 
 @njit(cache=True, nogil=True)

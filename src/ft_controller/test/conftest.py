@@ -11,6 +11,13 @@ import pytest
 
 from ft_controller import Arm, Crew, Timing, dynamics
 
+SETTINGS = {
+    "timing": Timing.lockstep(),
+    "restart_stalled": 0.0,
+    "restart_delay": 0.001,
+    "restart_delay_max": 0.001,
+}
+
 
 def reference(arm, q, v, qd, vd=None, ad=None, kp=100.0, kd=20.0, locked=None):
     """Equation (2) by one undisturbed processor."""
@@ -75,6 +82,7 @@ class Bench:
         everybody = (1 << self.crew.p) - 1
         self.until(lambda: self.crew._alive() == everybody)
         self.crew.reset()
+        self.crew._st[:, 0] = 0  # the errors of earlier tests
         self.crew.set_controller("echo", "balanced")
         for joint in range(self.arm.n):
             self.crew.lock(joint, False)
@@ -97,7 +105,7 @@ def crews():
 
     def get(p=4):
         if p not in started:
-            crew = Crew(Arm.four_link(), processors=p, timing=Timing.lockstep(), restart_stalled=0)
+            crew = Crew(Arm.four_link(), processors=p, **SETTINGS)
             crew.start()
             started[p] = Bench(crew)
         started[p].clean()
