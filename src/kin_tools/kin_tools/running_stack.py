@@ -16,7 +16,7 @@ import psutil
 from kin_interfaces.srv import CheckReady
 from lifecycle_msgs.srv import GetState
 
-from kin_common.errors import NotConverged, SolveTimeout
+from kin_common.errors import NotConverged, SolveTimeout, Unreachable
 from kin_tools.check import Question, read_questions
 from kin_tools.client import Client, open_client
 from kin_tools.launch import find_launch_file
@@ -97,16 +97,16 @@ class RunningStack:
         deadline = time.monotonic() + timeout
         sentence = "the monitor did not answer"
         while time.monotonic() < deadline and self.process.poll() is None:
-            left = max(1.0, min(30.0, deadline - time.monotonic()))
             try:
+                # Short questions: one that goes to a monitor which was killed is never answered.
                 answer = self.client.call(
                     f"{monitor}/check_ready",
                     CheckReady,
-                    CheckReady.Request(wait=left),
-                    wait=left,
-                    timeout=left + 10.0,
+                    CheckReady.Request(wait=1.0),
+                    wait=2.0,
+                    timeout=4.0,
                 )
-            except SolveTimeout:
+            except (SolveTimeout, Unreachable):
                 continue
             if answer.ready:
                 return

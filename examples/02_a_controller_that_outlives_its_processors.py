@@ -1,0 +1,97 @@
+"""A robot arm keeps moving while one of the processors that control it fails.
+
+Start the stack with ./kinstack up, then in another terminal:
+
+    ./kinstack shell python examples/02_a_controller_that_outlives_its_processors.py
+
+It needs nothing of kinstack but its messages.
+"""
+
+import argparse
+import time
+
+import rclpy
+from kin_interfaces.msg import FtStatus, SolveStatus
+from kin_interfaces.srv import InjectFault, MoveArm, SetController
+
+
+def ask(node, kind, name, request, patience=60.0):
+    """Call a service and return its answer; stop with a sentence if there is none."""
+    client = node.create_client(kind, name)
+    if not client.wait_for_service(20.0):
+        raise SystemExit(f"there is no service {name}; is the stack running? (./kinstack up)")
+    future = client.call_async(request)
+    rclpy.spin_until_future_complete(node, future, timeout_sec=patience)
+    if not future.done():
+        raise SystemExit(f"{name} did not answer within {patience:g} s")
+    return future.result()
+
+
+def watch(node, heard, condition, patience=30.0):
+    """Spin until a status fulfils a condition, and return it."""
+    seen = 0
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        rclpy.spin_once(node, timeout_sec=0.1)
+        while seen < len(heard):
+            seen += 1
+            if condition(heard[seen - 1]):
+                return heard[seen - 1]
+    last = f"; the last state was {heard[-1].state} ({heard[-1].reason})" if heard else ""
+    raise SystemExit(f"that did not happen within {patience:g} s{last}")
+
+
+def crew(status):
+    """The processors whose votes count."""
+    return [p.id for p in status.processors if status.working_set >> p.id & 1]
+
+
+def drive(node, stack):
+    """Move, break a processor on the way, and see it voted out and taken back."""
+    controller = f"{stack}/ft_controller"
+    heard = []
+    node.create_subscription(FtStatus, f"{controller}/status", heard.append, 10)
+    status = watch(node, heard, lambda s: s.state == FtStatus.RUN)
+    print(f"The controller {status.controller} runs on the processors {crew(status)}.")
+
+    answer = ask(node, MoveArm, f"{controller}/move_arm", MoveArm.Request(x=0.6, y=0.8))
+    if answer.status.code != SolveStatus.SUCCESS:
+        raise SystemExit(f"no way there: {answer.status.message}")
+    end = answer.trajectory.points[-1].time_from_start
+    print(f"The arm goes to (0.6, 0.8) m in {end.sec + 1e-9 * end.nanosec:.1f} s.")
+
+    heard.clear()
+    fault = InjectFault.Request(
+        processors=[1], kind="wrong_element", element=0, magnitude=5.0, duration=1.0
+    )
+    answer = ask(node, InjectFault, f"{controller}/inject_fault", fault)
+    if answer.status.code != SolveStatus.SUCCESS:
+        raise SystemExit(f"no fault: {answer.status.message}")
+    print("Processor 1 computes nonsense from now on, for one second ...")
+    status = watch(node, heard, lambda s: not s.working_set >> 1 & 1)
+    print(f"  voted out; {crew(status)} go on, state RUN: {status.state == FtStatus.RUN}")
+    status = watch(node, heard, lambda s: s.working_set >> 1 & 1)
+    print(f"  and taken back after clean work: {crew(status)}")
+    print(f"Largest error of a joint now: {max(abs(e) for e in status.error):.2e} rad.")
+
+    request = SetController.Request(controller=status.controller)
+    answer = ask(node, SetController, f"{controller}/set_controller", request)
+    print(f"Still in charge: {answer.previous}.")
+
+
+def main():
+    """Ask, and show the answers."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--stack", default="", help="namespace of the stack, such as /robot1")
+    options, ros_arguments = parser.parse_known_args()
+    rclpy.init(args=ros_arguments)
+    node = rclpy.create_node("outlives", namespace="visitor")
+    try:
+        drive(node, options.stack.rstrip("/"))
+    finally:
+        node.destroy_node()
+        rclpy.shutdown()
+
+
+if __name__ == "__main__":
+    main()
