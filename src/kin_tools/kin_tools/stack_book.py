@@ -71,6 +71,7 @@ class _Page:
 
     def __init__(self) -> None:
         self.present = False
+        self.seen_first: float | None = None
         self.lifecycle = ""
         self.managed = False
         self.was_active = False
@@ -85,7 +86,8 @@ class StackBook:
     """Collects signs of life and judges them.
 
     A node that was active and gives no sign for longer than ``silence`` is silent. One that is
-    still on its way to active may be busy (compiling, allocating) and counts as starting.
+    still on its way to active may be busy (compiling, allocating) and counts as starting, and so
+    does one of which it is not known yet whether it has a lifecycle.
 
     Args:
         expected: Full names of nodes that must be there. With none, all nodes that have a
@@ -111,6 +113,7 @@ class StackBook:
                 continue
             page = self._pages[name]
             page.present = False
+            page.seen_first = None
             if name not in self.expected:
                 del self._pages[name]
             elif page.last_sign is not None:
@@ -156,7 +159,9 @@ class StackBook:
     def _judge(self, name: str, now: float) -> NodeView:
         page = self._pages[name]
         silent_for = -1.0 if page.last_sign is None else max(0.0, now - page.last_sign)
-        health, message = self._health(page, silent_for)
+        if page.present and page.seen_first is None:
+            page.seen_first = now
+        health, message = self._health(page, silent_for, now)
         if health == Health.SILENT:
             page.lost = True
         return NodeView(
@@ -170,9 +175,15 @@ class StackBook:
             message=message,
         )
 
-    def _health(self, page: _Page, silent_for: float) -> tuple[Health, str]:
+    def _health(self, page: _Page, silent_for: float, now: float) -> tuple[Health, str]:
         if not page.present:
             return Health.MISSING, "is missing"
+        if (
+            not page.managed
+            and now - (now if page.seen_first is None else page.seen_first) < 2.0 * self.silence
+        ):
+            # A node is in the graph before its services are: it may have a lifecycle yet.
+            return Health.STARTING, "is starting"
         if page.managed and (page.last_sign is None or silent_for > self.silence):
             if page.was_active:
                 return Health.SILENT, f"is silent for {silent_for:.1f} s"

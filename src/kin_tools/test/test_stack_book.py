@@ -97,3 +97,15 @@ def test_finalized_is_unhealthy():
     book.present(["/a"])
     book.answered("/a", "finalized", 0.0)
     assert health(book, 0.1)["/a"] == Health.UNHEALTHY
+
+
+def test_node_whose_services_are_not_there_yet_is_no_healthy_one():
+    book = StackBook(["/a", "/plain"], silence=1.5)
+    book.present(["/a", "/plain"])
+    assert health(book, 0.0) == {"/a": Health.STARTING, "/plain": Health.STARTING}
+    book.managed("/a")
+    assert health(book, 4.0) == {"/a": Health.STARTING, "/plain": Health.HEALTHY}
+    book.present(["/a"])
+    assert health(book, 5.0)["/plain"] == Health.MISSING
+    book.present(["/a", "/plain"])  # started again
+    assert health(book, 6.0)["/plain"] == Health.STARTING
