@@ -87,7 +87,7 @@ def _collapse(shape: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
         elif stride != span * step:
             return None
         span *= n
-    return 1 if step is None else step
+    return 0 if step is None else step
 
 
 def open_batch(field: str, x: Any, rows: int, layout: str, *, writing: bool = False) -> Batch:
@@ -110,7 +110,9 @@ def open_batch(field: str, x: Any, rows: int, layout: str, *, writing: bool = Fa
         hint = ""
         if shape and shape[-1 - axis] == rows:
             hint = f"; pass layout={'aos' if layout == 'soa' else 'soa'!r}?"
-        raise DeltaInput(field, f"must have the shape {want} for layout {layout!r}, got {shape}{hint}")
+        raise DeltaInput(
+            field, f"must have the shape {want} for layout {layout!r}, got {shape}{hint}"
+        )
     batch = shape[1:] if layout == "soa" else shape[:-1]
     count = math.prod(batch)
     size = dtype.itemsize
@@ -120,12 +122,16 @@ def open_batch(field: str, x: Any, rows: int, layout: str, *, writing: bool = Fa
     misplaced = step is None or step % size or strides[axis] % size or _unaligned(x)
     if misplaced:
         if writing:
-            raise DeltaInput(field, "has strides that results cannot be written to; make it contiguous")
+            raise DeltaInput(
+                field, "has strides that results cannot be written to; make it contiguous"
+            )
         x = x.copy()
         strides = x.strides
         inner = strides[1:] if layout == "soa" else strides[:-1]
         step = _collapse(batch, inner)
-    return Batch(x, batch, count, Group(x, strides[axis] // size, (step or 0) // size if count > 1 else 1))
+    return Batch(
+        x, batch, count, Group(x, strides[axis] // size, (step or 0) // size if count > 1 else 1)
+    )
 
 
 def _unaligned(x: Any) -> bool:
@@ -137,8 +143,9 @@ def check_out(field: str, out: Any, like: Batch, shape: tuple[int, ...], dtype: 
     """Refuse an ``out`` array that does not fit, cannot be written or overlaps the input."""
     if type(out) is not type(like.array):
         raise DeltaInput(
-            field, f"must be of the same kind as the input, {type(like.array).__name__}, "
-            f"got {type(out).__name__}"
+            field,
+            f"must be of the same kind as the input, {type(like.array).__name__}, "
+            f"got {type(out).__name__}",
         )
     if out.dtype != dtype or out.shape != shape:
         raise DeltaInput(

@@ -34,9 +34,7 @@ def kernel(name: str, dtype: np.dtype[Any], mode: str) -> Callable[..., None]:
     key = (name, dtype, mode)
     found = _loaded.get(key)
     if found is None:
-        module = importlib.import_module(
-            f"gpu_kinematics.rendered.cpu_{_PRECISION[dtype]}_{mode}"
-        )
+        module = importlib.import_module(f"gpu_kinematics.rendered.cpu_{_PRECISION[dtype]}_{mode}")
         found = _Once(getattr(module, name))
         _loaded[key] = found
     return found
@@ -105,14 +103,12 @@ class CpuBackend:
         if call.count >= parts * BLOCK:
             size = -(-call.count // (parts * BLOCK)) * BLOCK
             pieces = [
-                (0, call.outer, at, min(size, call.count - at))
-                for at in range(0, call.count, size)
+                (0, call.outer, at, min(size, call.count - at)) for at in range(0, call.count, size)
             ]
         else:
             size = -(-call.outer // parts)
             pieces = [
-                (at, min(size, call.outer - at), 0, call.count)
-                for at in range(0, call.outer, size)
+                (at, min(size, call.outer - at), 0, call.count) for at in range(0, call.outer, size)
             ]
         # This thread takes the last piece itself.
         pool = _pool(self.threads)

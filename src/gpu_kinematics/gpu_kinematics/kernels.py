@@ -604,9 +604,7 @@ def jacobian_rows(
     r3z: float,
 ) -> tuple[float, ...]:
     """J = J_x^-1 J_q row by row, and det J_x."""
-    ax, ay, az, bx, by, bz, cx, cy, cz, det = cross3(
-        r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z
-    )
+    ax, ay, az, bx, by, bz, cx, cy, cz, det = cross3(r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z)
     f1 = k1 / det
     f2 = k2 / det
     f3 = k3 / det
@@ -674,8 +672,13 @@ def rotate_columns(
     t = select(gamma == 0.0, 0.0, select(zeta < 0.0, -1.0, 1.0) / root)
     c = 1.0 / sqrt(1.0 + t * t)
     s = c * t
-    return c * ax - s * bx, c * ay - s * by, c * az - s * bz, s * ax + c * bx, s * ay + c * by, (
-        s * az + c * bz
+    return (
+        c * ax - s * bx,
+        c * ay - s * by,
+        c * az - s * bz,
+        s * ax + c * bx,
+        s * ay + c * by,
+        (s * az + c * bz),
     )
 
 
@@ -869,9 +872,7 @@ def fk_motion(
     (r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z, k1, k2, k3, sa1, ca1, sa2, ca2, sa3, ca3) = pose(
         R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, x, y, z
     )
-    ax, ay, az, bx, by, bz, cx, cy, cz, det = cross3(
-        r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z
-    )
+    ax, ay, az, bx, by, bz, cx, cy, cz, det = cross3(r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z)
     f1 = k1 * w1
     f2 = k2 * w2
     f3 = k3 * w3
@@ -1080,9 +1081,7 @@ def plan(
     )
 
 
-def path_clock(
-    t: float, T: float, dwell: float, cyclic: float, lam: float
-) -> tuple[float, ...]:
+def path_clock(t: float, T: float, dwell: float, cyclic: float, lam: float) -> tuple[float, ...]:
     """Time on the forward path, and the direction of travel (+1, -1, 0 while waiting)."""
     tau = t / lam
     wait = dwell / lam

@@ -334,7 +334,9 @@ def _numba_plain(op: str, status: bool) -> str:
             if number < 2:
                 lines.append(f"    {parameter} = get({group}_at, {row})")
             else:
-                lines.append(f"    {parameter}_at = address(T, {group} + SIZE * {row} * {group}_row)")
+                lines.append(
+                    f"    {parameter}_at = address(T, {group} + SIZE * {row} * {group}_row)"
+                )
     results: list[str] = []
     for group, rows in spec.outputs.items():
         for row in range(rows):
@@ -344,9 +346,7 @@ def _numba_plain(op: str, status: bool) -> str:
             results.append(f"{group}_{row}")
     lines += ["    mask_at = address(U, mask)"] if status else []
     lines.append("    for i in range(count):")
-    values = [
-        p if places[p][0] < 2 else f"get({p}_at, i)" for p in _parameters(op)
-    ]
+    values = [p if places[p][0] < 2 else f"get({p}_at, i)" for p in _parameters(op)]
     lines.append(f"        {', '.join(results)}, state = {op}({', '.join(values)})")
     lines += [f"        put({r}_at, i, {r})" for r in results]
     lines += ["        put(mask_at, i, to_mask(state))"] if status else []
@@ -440,7 +440,7 @@ def render_c(precision: str) -> str:
         f"// {_HEADER}\n"
         "#ifndef KERNEL_FUNCTION\n"
         "#define KERNEL_FUNCTION static __device__ __forceinline__\n"
-        "#define KERNEL extern \"C\" __global__ void __launch_bounds__(128)\n"
+        '#define KERNEL extern "C" __global__ void __launch_bounds__(128)\n'
         "#endif\n"
         f"typedef {writer.ctype} T;\n"
         "typedef long long I;\n"
