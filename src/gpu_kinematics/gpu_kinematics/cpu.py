@@ -69,7 +69,7 @@ def _shift(group: Group, turns: int, robots: int, size: int) -> int:
     """Address of a group from a robot and turn on; 0 for an output that is not wanted."""
     if group.array is None:
         return 0
-    base: int = group.array.__array_interface__["data"][0]
+    base: int = group.array.ctypes.data
     return base + size * (turns * group.outer + robots * group.step)
 
 

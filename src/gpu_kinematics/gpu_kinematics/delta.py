@@ -447,13 +447,13 @@ class Delta:
             checks.one_of("layout", layout, LAYOUTS)
         out = np.empty(x.shape, x.dtype)
         n = x.size // 3
-        source = x.__array_interface__["data"][0]
-        target = out.__array_interface__["data"][0]
+        source = x.ctypes.data
+        target = out.ctypes.data
         if not status:
             found[0](n, found[1], found[2], source, n, target, n)
             return out, None
         masks = np.empty(x.shape[1:], np.uint16)
-        found[0](n, found[1], found[2], source, n, target, n, masks.__array_interface__["data"][0])
+        found[0](n, found[1], found[2], source, n, target, n, masks.ctypes.data)
         return out, masks
 
     def _open(self, field: str, x: Any, rows: int, layout: str | None) -> tuple[Batch, Any, str]:

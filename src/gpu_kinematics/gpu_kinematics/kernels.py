@@ -50,7 +50,7 @@ _PATH = (
     *("Tj1", "Ta1", "Tv1", "j1"),
     *("t2", "Tj2", "Ta2", "Tv2", "j2"),
     *("t3", "Tj3", "Ta3", "Tv3", "j3"),
-    *("T", "dwell", "cyclic", "lam"),
+    *("Tp", "dwell", "cyclic", "lam"),
 )
 _A, _W, _E = ("a1", "a2", "a3"), ("w1", "w2", "w3"), ("q1", "q2", "q3")
 _P, _V, _U = ("x", "y", "z"), ("vx", "vy", "vz"), ("ux", "uy", "uz")
@@ -979,13 +979,13 @@ def profile(L: float, v: float, a: float, j: float) -> tuple[float, ...]:
 def ramp(t: float, Tj: float, Ta: float, Tv: float, j: float) -> tuple[float, ...]:
     """Share of the way, its rate and its second derivative at time t of a profile.
 
-    The second half mirrors the first: s(t) = 1 - s(T - t).
+    The second half mirrors the first: s(t) = 1 - s(Tp - t).
     """
-    T = 2.0 * Ta + Tv
+    Tp = 2.0 * Ta + Tv
     t = select(t > 0.0, t, 0.0)
-    t = select(t < T, t, T)
-    late = 2.0 * t > T
-    t = select(late, T - t, t)
+    t = select(t < Tp, t, Tp)
+    late = 2.0 * t > Tp
+    t = select(late, Tp - t, t)
     ap = j * Tj
     vp = ap * (Ta - Tj)
     u = Ta - t
@@ -1047,9 +1047,9 @@ def plan(
     t3 = select(t3 > T1, t3, T1)
     end2 = t2 + T2
     end3 = t3 + T3
-    T = select(end3 > end2, end3, end2)
+    Tp = select(end3 > end2, end3, end2)
     cyclic = select(kind > 1.5, 1.0, 0.0)
-    duration = select(kind > 1.5, 2.0 * (T * scale + pause), T * scale)
+    duration = select(kind > 1.5, 2.0 * (Tp * scale + pause), Tp * scale)
     return (
         x0,
         y0,
@@ -1073,7 +1073,7 @@ def plan(
         Ta3,
         Tv3,
         j3,
-        T,
+        Tp,
         pause,
         cyclic,
         scale,
@@ -1081,20 +1081,20 @@ def plan(
     )
 
 
-def path_clock(t: float, T: float, dwell: float, cyclic: float, lam: float) -> tuple[float, ...]:
+def path_clock(t: float, Tp: float, dwell: float, cyclic: float, lam: float) -> tuple[float, ...]:
     """Time on the forward path, and the direction of travel (+1, -1, 0 while waiting)."""
     tau = t / lam
     wait = dwell / lam
-    half = T + wait
+    half = Tp + wait
     turn = 2.0 * half
     q = tau / select(turn > 0.0, turn, 1.0)
     k = rint(q)
     lap = tau - turn * select(k > q, k - 1.0, k)
     back = lap - half
-    forth = select(lap < T, lap, T)
-    home = select(back < T, T - back, 0.0)
+    forth = select(lap < Tp, lap, Tp)
+    home = select(back < Tp, Tp - back, 0.0)
     looped = select(back < 0.0, forth, home)
-    way = select(back < 0.0, select(lap < T, 1.0, 0.0), select(back < T, -1.0, 0.0))
+    way = select(back < 0.0, select(lap < Tp, 1.0, 0.0), select(back < Tp, -1.0, 0.0))
     return select(cyclic > 0.5, looped, tau), select(cyclic > 0.5, way, 1.0)
 
 
@@ -1144,13 +1144,13 @@ def trajectory(
     Ta3: float,
     Tv3: float,
     j3: float,
-    T: float,
+    Tp: float,
     dwell: float,
     cyclic: float,
     lam: float,
 ) -> tuple[float, ...]:
     """Position, velocity, acceleration, joint angles, rates and accelerations at time t, status."""
-    tau, way = path_clock(t, T, dwell, cyclic, lam)
+    tau, way = path_clock(t, Tp, dwell, cyclic, lam)
     p1, v1, f1 = ramp(tau, Tj1, Ta1, Tv1, j1)
     p2, v2, f2 = ramp(tau - t2, Tj2, Ta2, Tv2, j2)
     p3, v3, f3 = ramp(tau - t3, Tj3, Ta3, Tv3, j3)

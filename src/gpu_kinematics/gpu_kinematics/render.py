@@ -8,6 +8,7 @@ are what the text says. Nothing is compiled or executed here.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import sys
 from pathlib import Path
@@ -44,6 +45,7 @@ def _refuse(node: ast.AST, what: str) -> Refused:
     return Refused(f"kernels.py: {what}: {ast.unparse(node)}")
 
 
+@functools.cache
 def _functions() -> dict[str, ast.FunctionDef]:
     """The syntax trees of the kernel text, by name, in order."""
     tree = ast.parse(Path(inspect.getfile(kernels)).read_text(encoding="utf-8"))
@@ -293,15 +295,16 @@ def render_numba(precision: str, mode: str) -> str:
         f"SIZE = {8 if precision == 'f64' else 4}\nBLOCK = {BLOCK}\n"
         f"FLAGS = {{{flags}}}\n"
         'inlined = njit(forceinline=True, error_model="numpy", fastmath=FLAGS)\n'
+        'shared = njit(error_model="numpy")\n'
         'compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath=FLAGS)\n'
         "\n\n"
-        "@inlined\ndef load(where, row, step, rows, count, scratch, first):\n"
+        "@shared\ndef load(where, row, step, rows, count, scratch, first):\n"
         "    source = address(T, where)\n"
         "    for r in range(rows):\n"
         "        for i in range(count):\n"
         "            put(scratch, (first + r) * BLOCK + i, get(source, r * row + i * step))\n"
         "\n\n"
-        "@inlined\ndef store(where, row, step, rows, count, scratch, first):\n"
+        "@shared\ndef store(where, row, step, rows, count, scratch, first):\n"
         "    target = address(T, where)\n"
         "    for r in range(rows):\n"
         "        for i in range(count):\n"
@@ -425,9 +428,9 @@ def _numba_general(op: str) -> str:
     if spec.status:
         lines += [
             "            if mask != 0:",
-            "                target = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))",
+            "                mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))",
             "                for i in range(size):",
-            "                    put(target, i * mask_step,"
+            "                    put(mask_at, i * mask_step,"
             f" to_mask(get(scratch, {state_row} * BLOCK + i)))",
         ]
     return "\n".join(lines)

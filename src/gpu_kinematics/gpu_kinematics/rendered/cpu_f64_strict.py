@@ -16,10 +16,11 @@ SIZE = 8
 BLOCK = 256
 FLAGS = {}
 inlined = njit(forceinline=True, error_model="numpy", fastmath=FLAGS)
+shared = njit(error_model="numpy")
 compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath=FLAGS)
 
 
-@inlined
+@shared
 def load(where, row, step, rows, count, scratch, first):
     source = address(T, where)
     for r in range(rows):
@@ -27,7 +28,7 @@ def load(where, row, step, rows, count, scratch, first):
             put(scratch, (first + r) * BLOCK + i, get(source, r * row + i * step))
 
 
-@inlined
+@shared
 def store(where, row, step, rows, count, scratch, first):
     target = address(T, where)
     for r in range(rows):
@@ -388,11 +389,11 @@ def profile(L, v, a, j):
 
 @inlined
 def ramp(t, Tj, Ta, Tv, j):
-    T = ((T(2.0) * Ta) + Tv)
+    Tp = ((T(2.0) * Ta) + Tv)
     t = select((t > T(0.0)), t, T(0.0))
-    t = select((t < T), t, T)
-    late = ((T(2.0) * t) > T)
-    t = select(late, (T - t), t)
+    t = select((t < Tp), t, Tp)
+    late = ((T(2.0) * t) > Tp)
+    t = select(late, (Tp - t), t)
     ap = (j * Tj)
     vp = (ap * (Ta - Tj))
     u = (Ta - t)
@@ -435,32 +436,32 @@ def plan(x0, y0, z0, x1, y1, z1, kind, height, overlap, pause, vmax, amax, jmax,
     t3 = select((t3 > T1), t3, T1)
     end2 = (t2 + T2)
     end3 = (t3 + T3)
-    T = select((end3 > end2), end3, end2)
+    Tp = select((end3 > end2), end3, end2)
     cyclic = select((kind > T(1.5)), T(1.0), T(0.0))
-    duration = select((kind > T(1.5)), (T(2.0) * ((T * scale) + pause)), (T * scale))
-    return x0, y0, z0, dx, dy, dz, h1, h3, Tj1, Ta1, Tv1, j1, t2, Tj2, Ta2, Tv2, j2, t3, Tj3, Ta3, Tv3, j3, T, pause, cyclic, scale, duration
+    duration = select((kind > T(1.5)), (T(2.0) * ((Tp * scale) + pause)), (Tp * scale))
+    return x0, y0, z0, dx, dy, dz, h1, h3, Tj1, Ta1, Tv1, j1, t2, Tj2, Ta2, Tv2, j2, t3, Tj3, Ta3, Tv3, j3, Tp, pause, cyclic, scale, duration
 
 
 @inlined
-def path_clock(t, T, dwell, cyclic, lam):
+def path_clock(t, Tp, dwell, cyclic, lam):
     tau = (t / lam)
     wait = (dwell / lam)
-    half = (T + wait)
+    half = (Tp + wait)
     turn = (T(2.0) * half)
     q = (tau / select((turn > T(0.0)), turn, T(1.0)))
     k = rint(q)
     lap = (tau - (turn * select((k > q), (k - T(1.0)), k)))
     back = (lap - half)
-    forth = select((lap < T), lap, T)
-    home = select((back < T), (T - back), T(0.0))
+    forth = select((lap < Tp), lap, Tp)
+    home = select((back < Tp), (Tp - back), T(0.0))
     looped = select((back < T(0.0)), forth, home)
-    way = select((back < T(0.0)), select((lap < T), T(1.0), T(0.0)), select((back < T), T(-1.0), T(0.0)))
+    way = select((back < T(0.0)), select((lap < Tp), T(1.0), T(0.0)), select((back < Tp), T(-1.0), T(0.0)))
     return select((cyclic > T(0.5)), looped, tau), select((cyclic > T(0.5)), way, T(1.0))
 
 
 @inlined
-def trajectory(R, La, Lb, iLa, RoLa, K, c1, s1, c2, s2, c3, s3, e1, e2, e3, lo1, lo2, lo3, hi1, hi2, hi3, tol, t, x0, y0, z0, dx, dy, dz, h1, h3, Tj1, Ta1, Tv1, j1, t2, Tj2, Ta2, Tv2, j2, t3, Tj3, Ta3, Tv3, j3, T, dwell, cyclic, lam):
-    tau, way = path_clock(t, T, dwell, cyclic, lam)
+def trajectory(R, La, Lb, iLa, RoLa, K, c1, s1, c2, s2, c3, s3, e1, e2, e3, lo1, lo2, lo3, hi1, hi2, hi3, tol, t, x0, y0, z0, dx, dy, dz, h1, h3, Tj1, Ta1, Tv1, j1, t2, Tj2, Ta2, Tv2, j2, t3, Tj3, Ta3, Tv3, j3, Tp, dwell, cyclic, lam):
+    tau, way = path_clock(t, Tp, dwell, cyclic, lam)
     p1, v1, f1 = ramp(tau, Tj1, Ta1, Tv1, j1)
     p2, v2, f2 = ramp((tau - t2), Tj2, Ta2, Tv2, j2)
     p3, v3, f3 = ramp((tau - t3), Tj3, Ta3, Tv3, j3)
@@ -545,9 +546,9 @@ def fk_general(outer, count, geometry, geometry_row, geometry_step, geometry_out
             if out_position != 0:
                 store(out_position + SIZE * (begin * out_position_step + turn * out_position_outer), out_position_row, out_position_step, 3, size, scratch, 27)
             if mask != 0:
-                target = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
+                mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
-                    put(target, i * mask_step, to_mask(get(scratch, 30 * BLOCK + i)))
+                    put(mask_at, i * mask_step, to_mask(get(scratch, 30 * BLOCK + i)))
 
 
 @compiled
@@ -646,9 +647,9 @@ def ik_general(outer, count, geometry, geometry_row, geometry_step, geometry_out
             if out_angle != 0:
                 store(out_angle + SIZE * (begin * out_angle_step + turn * out_angle_outer), out_angle_row, out_angle_step, 3, size, scratch, 27)
             if mask != 0:
-                target = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
+                mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
-                    put(target, i * mask_step, to_mask(get(scratch, 30 * BLOCK + i)))
+                    put(mask_at, i * mask_step, to_mask(get(scratch, 30 * BLOCK + i)))
 
 
 @compiled
@@ -764,9 +765,9 @@ def jacobian_general(outer, count, geometry, geometry_row, geometry_step, geomet
             if out_jacobian != 0:
                 store(out_jacobian + SIZE * (begin * out_jacobian_step + turn * out_jacobian_outer), out_jacobian_row, out_jacobian_step, 9, size, scratch, 30)
             if mask != 0:
-                target = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
+                mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
-                    put(target, i * mask_step, to_mask(get(scratch, 39 * BLOCK + i)))
+                    put(mask_at, i * mask_step, to_mask(get(scratch, 39 * BLOCK + i)))
 
 
 @compiled
@@ -802,9 +803,9 @@ def measures_general(outer, count, geometry, geometry_row, geometry_step, geomet
             if out_measure != 0:
                 store(out_measure + SIZE * (begin * out_measure_step + turn * out_measure_outer), out_measure_row, out_measure_step, 8, size, scratch, 27)
             if mask != 0:
-                target = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
+                mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
-                    put(target, i * mask_step, to_mask(get(scratch, 35 * BLOCK + i)))
+                    put(mask_at, i * mask_step, to_mask(get(scratch, 35 * BLOCK + i)))
 
 
 @compiled
@@ -853,9 +854,9 @@ def fk_motion_general(outer, count, geometry, geometry_row, geometry_step, geome
             if out_acceleration != 0:
                 store(out_acceleration + SIZE * (begin * out_acceleration_step + turn * out_acceleration_outer), out_acceleration_row, out_acceleration_step, 3, size, scratch, 39)
             if mask != 0:
-                target = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
+                mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
-                    put(target, i * mask_step, to_mask(get(scratch, 42 * BLOCK + i)))
+                    put(mask_at, i * mask_step, to_mask(get(scratch, 42 * BLOCK + i)))
 
 
 @compiled
@@ -904,9 +905,9 @@ def ik_motion_general(outer, count, geometry, geometry_row, geometry_step, geome
             if out_rate2 != 0:
                 store(out_rate2 + SIZE * (begin * out_rate2_step + turn * out_rate2_outer), out_rate2_row, out_rate2_step, 3, size, scratch, 39)
             if mask != 0:
-                target = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
+                mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
-                    put(target, i * mask_step, to_mask(get(scratch, 42 * BLOCK + i)))
+                    put(mask_at, i * mask_step, to_mask(get(scratch, 42 * BLOCK + i)))
 
 
 @compiled
@@ -942,9 +943,9 @@ def dexterity_general(outer, count, geometry, geometry_row, geometry_step, geome
             if out_measure != 0:
                 store(out_measure + SIZE * (begin * out_measure_step + turn * out_measure_outer), out_measure_row, out_measure_step, 8, size, scratch, 27)
             if mask != 0:
-                target = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
+                mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
-                    put(target, i * mask_step, to_mask(get(scratch, 35 * BLOCK + i)))
+                    put(mask_at, i * mask_step, to_mask(get(scratch, 35 * BLOCK + i)))
 
 
 @compiled
@@ -1066,9 +1067,9 @@ def trajectory_general(outer, count, geometry, geometry_row, geometry_step, geom
             if out_rate2 != 0:
                 store(out_rate2 + SIZE * (begin * out_rate2_step + turn * out_rate2_outer), out_rate2_row, out_rate2_step, 3, size, scratch, 66)
             if mask != 0:
-                target = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
+                mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
-                    put(target, i * mask_step, to_mask(get(scratch, 69 * BLOCK + i)))
+                    put(mask_at, i * mask_step, to_mask(get(scratch, 69 * BLOCK + i)))
 
 
 @compiled
@@ -1114,6 +1115,6 @@ def control_general(outer, count, geometry, geometry_row, geometry_step, geometr
             if out_error != 0:
                 store(out_error + SIZE * (begin * out_error_step + turn * out_error_outer), out_error_row, out_error_step, 1, size, scratch, 38)
             if mask != 0:
-                target = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
+                mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
-                    put(target, i * mask_step, to_mask(get(scratch, 39 * BLOCK + i)))
+                    put(mask_at, i * mask_step, to_mask(get(scratch, 39 * BLOCK + i)))

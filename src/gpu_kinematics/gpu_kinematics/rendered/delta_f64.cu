@@ -483,11 +483,11 @@ KERNEL_FUNCTION void k_profile(T L, T v, T a, T j, T& r0, T& r1, T& r2, T& r3) {
 }
 
 KERNEL_FUNCTION void k_ramp(T t, T Tj, T Ta, T Tv, T j, T& r0, T& r1, T& r2) {
-  T T = ((2.0 * Ta) + Tv);
+  T Tp = ((2.0 * Ta) + Tv);
   t = ((t > 0.0) ? t : 0.0);
-  t = ((t < T) ? t : T);
-  bool late = ((2.0 * t) > T);
-  t = (late ? (T - t) : t);
+  t = ((t < Tp) ? t : Tp);
+  bool late = ((2.0 * t) > Tp);
+  t = (late ? (Tp - t) : t);
   T ap = (j * Tj);
   T vp = (ap * (Ta - Tj));
   T u = (Ta - t);
@@ -534,9 +534,9 @@ KERNEL_FUNCTION void k_plan(T x0, T y0, T z0, T x1, T y1, T z1, T kind, T height
   t3 = ((t3 > T1) ? t3 : T1);
   T end2 = (t2 + T2);
   T end3 = (t3 + T3);
-  T T = ((end3 > end2) ? end3 : end2);
+  T Tp = ((end3 > end2) ? end3 : end2);
   T cyclic = ((kind > 1.5) ? 1.0 : 0.0);
-  T duration = ((kind > 1.5) ? (2.0 * ((T * scale) + pause)) : (T * scale));
+  T duration = ((kind > 1.5) ? (2.0 * ((Tp * scale) + pause)) : (Tp * scale));
   r0 = x0;
   r1 = y0;
   r2 = z0;
@@ -559,33 +559,33 @@ KERNEL_FUNCTION void k_plan(T x0, T y0, T z0, T x1, T y1, T z1, T kind, T height
   r19 = Ta3;
   r20 = Tv3;
   r21 = j3;
-  r22 = T;
+  r22 = Tp;
   r23 = pause;
   r24 = cyclic;
   r25 = scale;
   r26 = duration;
 }
 
-KERNEL_FUNCTION void k_path_clock(T t, T T, T dwell, T cyclic, T lam, T& r0, T& r1) {
+KERNEL_FUNCTION void k_path_clock(T t, T Tp, T dwell, T cyclic, T lam, T& r0, T& r1) {
   T tau = (t / lam);
   T wait = (dwell / lam);
-  T half = (T + wait);
+  T half = (Tp + wait);
   T turn = (2.0 * half);
   T q = (tau / ((turn > 0.0) ? turn : 1.0));
   T k = rint(q);
   T lap = (tau - (turn * ((k > q) ? (k - 1.0) : k)));
   T back = (lap - half);
-  T forth = ((lap < T) ? lap : T);
-  T home = ((back < T) ? (T - back) : 0.0);
+  T forth = ((lap < Tp) ? lap : Tp);
+  T home = ((back < Tp) ? (Tp - back) : 0.0);
   T looped = ((back < 0.0) ? forth : home);
-  T way = ((back < 0.0) ? ((lap < T) ? 1.0 : 0.0) : ((back < T) ? (-1.0) : 0.0));
+  T way = ((back < 0.0) ? ((lap < Tp) ? 1.0 : 0.0) : ((back < Tp) ? (-1.0) : 0.0));
   r0 = ((cyclic > 0.5) ? looped : tau);
   r1 = ((cyclic > 0.5) ? way : 1.0);
 }
 
-KERNEL_FUNCTION void k_trajectory(T R, T La, T Lb, T iLa, T RoLa, T K, T c1, T s1, T c2, T s2, T c3, T s3, T e1, T e2, T e3, T lo1, T lo2, T lo3, T hi1, T hi2, T hi3, T tol, T t, T x0, T y0, T z0, T dx, T dy, T dz, T h1, T h3, T Tj1, T Ta1, T Tv1, T j1, T t2, T Tj2, T Ta2, T Tv2, T j2, T t3, T Tj3, T Ta3, T Tv3, T j3, T T, T dwell, T cyclic, T lam, T& r0, T& r1, T& r2, T& r3, T& r4, T& r5, T& r6, T& r7, T& r8, T& r9, T& r10, T& r11, T& r12, T& r13, T& r14, T& r15, T& r16, T& r17, T& r18) {
+KERNEL_FUNCTION void k_trajectory(T R, T La, T Lb, T iLa, T RoLa, T K, T c1, T s1, T c2, T s2, T c3, T s3, T e1, T e2, T e3, T lo1, T lo2, T lo3, T hi1, T hi2, T hi3, T tol, T t, T x0, T y0, T z0, T dx, T dy, T dz, T h1, T h3, T Tj1, T Ta1, T Tv1, T j1, T t2, T Tj2, T Ta2, T Tv2, T j2, T t3, T Tj3, T Ta3, T Tv3, T j3, T Tp, T dwell, T cyclic, T lam, T& r0, T& r1, T& r2, T& r3, T& r4, T& r5, T& r6, T& r7, T& r8, T& r9, T& r10, T& r11, T& r12, T& r13, T& r14, T& r15, T& r16, T& r17, T& r18) {
   T tau, way;
-  { T n_tau, n_way; k_path_clock(t, T, dwell, cyclic, lam, n_tau, n_way); tau = n_tau; way = n_way; }
+  { T n_tau, n_way; k_path_clock(t, Tp, dwell, cyclic, lam, n_tau, n_way); tau = n_tau; way = n_way; }
   T p1, v1, f1;
   { T n_p1, n_v1, n_f1; k_ramp(tau, Tj1, Ta1, Tv1, j1, n_p1, n_v1, n_f1); p1 = n_p1; v1 = n_v1; f1 = n_f1; }
   T p2, v2, f2;
@@ -1202,12 +1202,12 @@ KERNEL delta_trajectory(I outer,
     const T Ta3 = path[19 * path_row + path_i];
     const T Tv3 = path[20 * path_row + path_i];
     const T j3 = path[21 * path_row + path_i];
-    const T T = path[22 * path_row + path_i];
+    const T Tp = path[22 * path_row + path_i];
     const T dwell = path[23 * path_row + path_i];
     const T cyclic = path[24 * path_row + path_i];
     const T lam = path[25 * path_row + path_i];
     T o_position_0, o_position_1, o_position_2, o_velocity_0, o_velocity_1, o_velocity_2, o_acceleration_0, o_acceleration_1, o_acceleration_2, o_angle_0, o_angle_1, o_angle_2, o_rate_0, o_rate_1, o_rate_2, o_rate2_0, o_rate2_1, o_rate2_2, o_state;
-    k_trajectory(R, La, Lb, iLa, RoLa, K, c1, s1, c2, s2, c3, s3, e1, e2, e3, lo1, lo2, lo3, hi1, hi2, hi3, tol, t, x0, y0, z0, dx, dy, dz, h1, h3, Tj1, Ta1, Tv1, j1, t2, Tj2, Ta2, Tv2, j2, t3, Tj3, Ta3, Tv3, j3, T, dwell, cyclic, lam, o_position_0, o_position_1, o_position_2, o_velocity_0, o_velocity_1, o_velocity_2, o_acceleration_0, o_acceleration_1, o_acceleration_2, o_angle_0, o_angle_1, o_angle_2, o_rate_0, o_rate_1, o_rate_2, o_rate2_0, o_rate2_1, o_rate2_2, o_state);
+    k_trajectory(R, La, Lb, iLa, RoLa, K, c1, s1, c2, s2, c3, s3, e1, e2, e3, lo1, lo2, lo3, hi1, hi2, hi3, tol, t, x0, y0, z0, dx, dy, dz, h1, h3, Tj1, Ta1, Tv1, j1, t2, Tj2, Ta2, Tv2, j2, t3, Tj3, Ta3, Tv3, j3, Tp, dwell, cyclic, lam, o_position_0, o_position_1, o_position_2, o_velocity_0, o_velocity_1, o_velocity_2, o_acceleration_0, o_acceleration_1, o_acceleration_2, o_angle_0, o_angle_1, o_angle_2, o_rate_0, o_rate_1, o_rate_2, o_rate2_0, o_rate2_1, o_rate2_2, o_state);
     if (out_position) {
       const I at = i * out_position_step + turn * out_position_outer;
       out_position[0 * out_position_row + at] = o_position_0;
