@@ -234,5 +234,5 @@ class _Slot:
 
 def _dense(device: Any, step: int) -> Group:
     """A device buffer of rows x outer x count as a group."""
-    rows, outer, count = device.shape
+    _rows, outer, count = device.shape
     return Group(device, outer * count, step, count if outer > 1 else 0)

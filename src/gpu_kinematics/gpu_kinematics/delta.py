@@ -13,7 +13,6 @@ import threading
 from typing import Any, NamedTuple
 
 import numpy as np
-from kin_common import checks
 
 from gpu_kinematics.arrays import (
     LAYOUTS,
@@ -30,6 +29,7 @@ from gpu_kinematics.cuda import CudaBackend
 from gpu_kinematics.errors import BackendError, DeltaInput
 from gpu_kinematics.geometry import Geometry, Limits
 from gpu_kinematics.kernels import OPS, OPTIONS
+from kin_common import checks
 
 __all__ = [
     "BACKENDS",
@@ -300,7 +300,7 @@ class Delta:
     def _measures(
         self, op: str, field: str, values: Any, branch: tuple[Any, Any], layout: str | None
     ) -> Measures:
-        batch, where, order = self._open(field, values, 3, layout)
+        batch, where, _order = self._open(field, values, 3, layout)
         # Measures are rows of their own in either layout.
         (rows,), masks = self._compute(
             op, where, batch, [batch.group], "soa", [("measure", None, 8)], True, branch

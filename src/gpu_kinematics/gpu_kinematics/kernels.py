@@ -473,7 +473,7 @@ def fk(
     a3: float,
 ) -> tuple[float, ...]:
     """Forward kinematics: x, y, z, status."""
-    c1x, c1y, c1z, c2x, c2y, c2z, c3x, c3y, c3z, sa1, ca1, sa2, ca2, sa3, ca3 = elbows(
+    c1x, c1y, c1z, c2x, c2y, c2z, c3x, c3y, c3z, _sa1, ca1, _sa2, ca2, _sa3, ca3 = elbows(
         R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3
     )
     small = both(both(fabs(a1) <= MAX_ANGLE, fabs(a2) <= MAX_ANGLE), fabs(a3) <= MAX_ANGLE)
@@ -649,9 +649,26 @@ def jacobian(
     x, y, z, status = fk(
         R, La, Lb2, c1, s1, c2, s2, c3, s3, down, lo1, lo2, lo3, hi1, hi2, hi3, a1, a2, a3
     )
-    (r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z, k1, k2, k3, sa1, ca1, sa2, ca2, sa3, ca3) = pose(
-        R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, x, y, z
-    )
+    (
+        r1x,
+        r1y,
+        r1z,
+        r2x,
+        r2y,
+        r2z,
+        r3x,
+        r3y,
+        r3z,
+        k1,
+        k2,
+        k3,
+        _sa1,
+        _ca1,
+        _sa2,
+        _ca2,
+        _sa3,
+        _ca3,
+    ) = pose(R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, x, y, z)
     j11, j12, j13, j21, j22, j23, j31, j32, j33, det = jacobian_rows(
         k1, k2, k3, r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z
     )
@@ -702,9 +719,26 @@ def measures_at(
     z: float,
 ) -> tuple[float, ...]:
     """Condition, smallest and largest singular value of J, det J_x, det J_q, det J, unit dets."""
-    (r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z, k1, k2, k3, sa1, ca1, sa2, ca2, sa3, ca3) = pose(
-        R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, x, y, z
-    )
+    (
+        r1x,
+        r1y,
+        r1z,
+        r2x,
+        r2y,
+        r2z,
+        r3x,
+        r3y,
+        r3z,
+        k1,
+        k2,
+        k3,
+        _sa1,
+        _ca1,
+        _sa2,
+        _ca2,
+        _sa3,
+        _ca3,
+    ) = pose(R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, x, y, z)
     ax, bx, cx, ay, by, cy, az, bz, cz, det = jacobian_rows(
         k1, k2, k3, r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z
     )
@@ -966,7 +1000,7 @@ def profile(L: float, v: float, a: float, j: float) -> tuple[float, ...]:
     Ta = Tj + v / (j * Tj)
     Tv = L / v - Ta
     cruise = Tv > 0.0
-    wide = L >= (2.0 * a) * (Tc * Tc)
+    wide = (2.0 * a) * (Tc * Tc) <= L
     Tn = cbrt(L / (2.0 * j))
     half = 0.5 * Tc
     Tw = half + sqrt(half * half + L / a)
@@ -1243,9 +1277,26 @@ def control(
     px, py, pz, status = fk(
         R, La, Lb2, c1, s1, c2, s2, c3, s3, down, lo1, lo2, lo3, hi1, hi2, hi3, a1, a2, a3
     )
-    (r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z, k1, k2, k3, sa1, ca1, sa2, ca2, sa3, ca3) = pose(
-        R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, px, py, pz
-    )
+    (
+        r1x,
+        r1y,
+        r1z,
+        r2x,
+        r2y,
+        r2z,
+        r3x,
+        r3y,
+        r3z,
+        k1,
+        k2,
+        k3,
+        _sa1,
+        _ca1,
+        _sa2,
+        _ca2,
+        _sa3,
+        _ca3,
+    ) = pose(R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, px, py, pz)
     ex = x - px
     ey = y - py
     ez = z - pz

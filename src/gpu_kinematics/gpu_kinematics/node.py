@@ -15,12 +15,6 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Point, PointStamped
-from kin_common.arrays import from_field, to_field
-from kin_common.errors import StatusCode
-from kin_common.node import KinNode, run
-from kin_common.parameters import ParameterSet, parameter
-from kin_common.qos import SENSOR, STATE
-from kin_common.task import Task
 from kin_interfaces.msg import DeltaBatch
 from kin_interfaces.srv import MakeTrajectory, SolveDelta, WorkspaceMap
 from rclpy.duration import Duration
@@ -36,6 +30,12 @@ from gpu_kinematics.render import MODES
 from gpu_kinematics.status import summary
 from gpu_kinematics.trajectory import Fleet, Move
 from gpu_kinematics.workspace import map_workspace
+from kin_common.arrays import from_field, to_field
+from kin_common.errors import StatusCode
+from kin_common.node import KinNode, run
+from kin_common.parameters import ParameterSet, parameter
+from kin_common.qos import SENSOR, STATE
+from kin_common.task import Task
 
 __all__ = ["GpuKinematicsNode", "GpuKinematicsParameters", "main"]
 
@@ -66,15 +66,15 @@ class GpuKinematicsParameters(ParameterSet):
     max_jerk: float = parameter(2000.0, "jerk of moves [m/s^3]", minimum=1e-6, maximum=1e9)
     backend: str = parameter("auto", "what computes", choices=BACKENDS, read_only=True)
     mode: str = parameter(
-        "strict", "strict: the same bits everywhere; fast: fused operations",
-        choices=tuple(MODES), read_only=True,
+        "strict",
+        "strict: the same bits everywhere; fast: fused operations",
+        choices=tuple(MODES),
+        read_only=True,
     )
     threads: int = parameter(
         1, "CPU threads for large batches, 0 = all", minimum=0, maximum=256, read_only=True
     )
-    max_batch: int = parameter(
-        4_000_000, "robots in one request", minimum=1, maximum=1_000_000_000
-    )
+    max_batch: int = parameter(4_000_000, "robots in one request", minimum=1, maximum=1_000_000_000)
     max_samples: int = parameter(
         2_000_000, "samples x robots in one trajectory request", minimum=1, maximum=100_000_000
     )
@@ -190,7 +190,9 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
             return None
         for name, array in zip(("radius", "upper", "lower"), sizes, strict=True):
             if array.size not in (1, count):
-                raise DeltaInput(f"geometry.{name}", f"must have 1 or {count} values, got {array.size}")
+                raise DeltaInput(
+                    f"geometry.{name}", f"must have 1 or {count} values, got {array.size}"
+                )
         if theta.size not in (0, 3, 3 * count):
             raise DeltaInput("geometry.theta", f"must have 0, 3 or {3 * count} values")
         values = [a[0] if a.size == 1 else a for a in sizes]

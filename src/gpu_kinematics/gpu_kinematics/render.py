@@ -428,7 +428,8 @@ def _numba_general(op: str) -> str:
     if spec.status:
         lines += [
             "            if mask != 0:",
-            "                mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))",
+            "                mask_at = address("
+            "U, mask + 2 * (begin * mask_step + turn * mask_outer))",
             "                for i in range(size):",
             "                    put(mask_at, i * mask_step,"
             f" to_mask(get(scratch, {state_row} * BLOCK + i)))",
@@ -443,7 +444,7 @@ def render_c(precision: str) -> str:
         f"// {_HEADER}\n"
         "#ifndef KERNEL_FUNCTION\n"
         "#define KERNEL_FUNCTION static __device__ __forceinline__\n"
-        '#define KERNEL extern "C" __global__ void __launch_bounds__(128)\n'
+        '#define KERNEL extern "C" __global__ void __launch_bounds__(128, 1)\n'
         "#endif\n"
         f"typedef {writer.ctype} T;\n"
         "typedef long long I;\n"

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from kin_common import checks
-from kin_common.task import Task
 
 from gpu_kinematics.arrays import LAYOUTS, check_dtype, host_array, is_device_array, open_batch
 from gpu_kinematics.call import Call, Group, rows_of
 from gpu_kinematics.delta import Delta
 from gpu_kinematics.errors import DeltaInput
+from kin_common import checks
+from kin_common.task import Task
 
 __all__ = ["KINDS", "Fleet", "Move", "Trajectory"]
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from kin_common import checks
-from kin_common.task import Task
 from numpy.typing import ArrayLike, NDArray
 
 from gpu_kinematics.call import Call, Group
 from gpu_kinematics.delta import Delta
 from gpu_kinematics.errors import DeltaInput, DeltaLimit
+from kin_common import checks
+from kin_common.task import Task
 
 __all__ = ["Workspace", "largest_cube", "map_workspace"]
 

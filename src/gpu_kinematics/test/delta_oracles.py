@@ -17,7 +17,9 @@ def elbow(R, La, theta, a):
 def mp_fk(R, La, Lb, thetas, angles, guess):
     """Position by Newton on |p - c_i|^2 = Lb^2 in 40 digits, from a rough guess."""
     with mp.workdps(40):
-        c = [elbow(mp.mpf(R), mp.mpf(La), t, mp.mpf(a)) for t, a in zip(thetas, angles)]
+        c = [
+            elbow(mp.mpf(R), mp.mpf(La), t, mp.mpf(a)) for t, a in zip(thetas, angles, strict=True)
+        ]
 
         def f(x, y, z):
             p = mp.matrix([x, y, z])
@@ -46,14 +48,26 @@ def random_inputs(op, dtype, n, rng, outer=1):
     """Groups with plausible numbers, a few unreachable ones among them, for any kernel."""
     s = 1.0 + 0.2 * rng.random(n)
     geometry = Geometry(
-        0.0105 * s, 0.04 * s, 0.068 * s * (1 + 0.1 * rng.random(n)), rng.uniform(-0.1, 0.1, (3, n))
-        + np.array([[0.0], [2.1], [4.2]]),
+        0.0105 * s,
+        0.04 * s,
+        0.068 * s * (1 + 0.1 * rng.random(n)),
+        rng.uniform(-0.1, 0.1, (3, n)) + np.array([[0.0], [2.1], [4.2]]),
     ).rows.astype(dtype)
     options = np.array([1, 1, 1, 1, -0.5, -0.5, -0.5, 1.0, 1.0, 1.0, 1e-6], dtype)
     ranges = {
-        "angle": (-0.8, 1.4), "rate": (-3, 3), "rate2": (-9, 9), "position": (-0.07, 0.02),
-        "velocity": (-1, 1), "acceleration": (-9, 9), "target": (-0.06, 0.0), "feedforward": (-1, 1),
-        "start": (-0.03, 0.0), "goal": (-0.02, 0.02), "law": (1.0, 9.0), "move": (0.2, 3.0), "time": (0, 1),
+        "angle": (-0.8, 1.4),
+        "rate": (-3, 3),
+        "rate2": (-9, 9),
+        "position": (-0.07, 0.02),
+        "velocity": (-1, 1),
+        "acceleration": (-9, 9),
+        "target": (-0.06, 0.0),
+        "feedforward": (-1, 1),
+        "start": (-0.03, 0.0),
+        "goal": (-0.02, 0.02),
+        "law": (1.0, 9.0),
+        "move": (0.2, 3.0),
+        "time": (0, 1),
     }
     own = []
     from gpu_kinematics.render import group_names
@@ -66,8 +80,15 @@ def random_inputs(op, dtype, n, rng, outer=1):
             from gpu_kinematics.cpu import CpuBackend
 
             CpuBackend().run(
-                Call("plan", np.dtype(dtype), 1, n, tuple(plan_in),
-                     (Group(path, n, 1), Group(duration, n, 1)), Group(None))
+                Call(
+                    "plan",
+                    np.dtype(dtype),
+                    1,
+                    n,
+                    tuple(plan_in),
+                    (Group(path, n, 1), Group(duration, n, 1)),
+                    Group(None),
+                )
             )
             array = path
         else:
@@ -91,7 +112,15 @@ def run_both(op, dtype, n, rng, first, second):
         outs = [np.zeros((rows, n), dtype) for rows in rows_of(op)[1]]
         mask = np.zeros(n, np.uint16)
         backend.run(
-            Call(op, np.dtype(dtype), 1, n, inputs, tuple(Group(o, n, 1) for o in outs), Group(mask, 0, 1))
+            Call(
+                op,
+                np.dtype(dtype),
+                1,
+                n,
+                inputs,
+                tuple(Group(o, n, 1) for o in outs),
+                Group(mask, 0, 1),
+            )
         )
         results.append([*outs, mask])
     return results

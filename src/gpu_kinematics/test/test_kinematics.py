@@ -49,7 +49,9 @@ def test_seed_sample_ik_to_every_printed_digit():
     for robot in (cut, ROBOT):
         assert printed(robot.ik(sample).angle) == ["0.100001", "0.200001", "0.3"]
     assert printed(seed_ik(sample, 10.5, 40.0, 68.0, xp=math)) == ["0.100001", "0.200001", "0.3"]
-    assert ROBOT.ik(sample).angle == pytest.approx([0.1000005915, 0.2000006316, 0.3000003683], abs=1e-10)
+    assert ROBOT.ik(sample).angle == pytest.approx(
+        [0.1000005915, 0.2000006316, 0.3000003683], abs=1e-10
+    )
 
 
 def test_printed_radicand_of_the_seed_is_wrong():
@@ -81,7 +83,7 @@ def test_golden_values(angles, position):
 @pytest.mark.parametrize(("angles", "position"), GOLDEN)
 def test_golden_values_against_mpmath(angles, position):
     exact = mp_fk(10.5, 40, 68, exact_thetas(), angles, position)
-    assert max(abs(float(e - mp.mpf(p))) for e, p in zip(exact, position)) < 1e-13
+    assert max(abs(float(e - mp.mpf(p))) for e, p in zip(exact, position, strict=True)) < 1e-13
 
 
 def test_random_robots_against_mpmath():

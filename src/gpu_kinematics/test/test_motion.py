@@ -31,7 +31,7 @@ def test_jacobian_of_the_sample():
 def test_jacobian_against_differences(layout):
     angles = poses(500)
     given_angles = angles if layout == "soa" else angles.T
-    position, matrix, status = ROBOT.jacobian(given_angles, layout=layout)
+    _position, matrix, status = ROBOT.jacobian(given_angles, layout=layout)
     matrix = matrix if layout == "soa" else np.moveaxis(matrix, 0, -1)
     assert not status.any()
     h = 1e-6
@@ -88,7 +88,7 @@ def joint_motion(t):
 
 def test_motion_against_differences():
     t = np.linspace(0, 3, 200)
-    position, velocity, acceleration, status = ROBOT.forward_motion(*joint_motion(t))
+    _position, velocity, acceleration, status = ROBOT.forward_motion(*joint_motion(t))
     assert not status.any()
     h = 1e-4
     p = [ROBOT.fk(joint_motion(t + k * h)[0]).position for k in (-2, -1, 0, 1, 2)]

@@ -72,7 +72,7 @@ def test_time_of_a_long_move_is_the_textbook_one():
     fleet = Fleet(ROBOT, start, goal, move(kind="straight", max_velocity=0.2))
     assert fleet.duration[0] == pytest.approx(0.08 / 0.2 + 0.2 / A + A / J, rel=1e-14)
     # So short that only the jerk limits it: T = 4 (L / 2J)^(1/3).
-    fleet = Fleet(ROBOT, start, start + [[1e-6], [0], [0]], move(kind="straight"))
+    fleet = Fleet(ROBOT, start, start + np.array([[1e-6], [0], [0]]), move(kind="straight"))
     assert fleet.duration[0] == pytest.approx(4 * (1e-6 / (2 * J)) ** (1 / 3), rel=1e-9)
 
 
@@ -100,13 +100,15 @@ def test_slowing_keeps_joint_limits():
     slowed = fleet.slowed(4.0, 150.0)
     rate, rate2 = slowed.peaks(400)
     assert rate.max() <= 4.0 * 1.01 and rate2.max() <= 150.0 * 1.02
-    before = np.maximum(*(p / limit for p, limit in zip(fleet.peaks(), (4.0, 150.0))))
+    before = np.maximum(*(p / limit for p, limit in zip(fleet.peaks(), (4.0, 150.0), strict=True)))
     assert ((slowed.time_scale > 1.0) == (before > 1.0)).all()
 
 
 def test_leaving_the_workspace_is_marked():
     start = np.array([[0.0], [0.0], [-0.06]])
-    motion = Fleet(ROBOT, start, start + [[0.2], [0], [0]], move(kind="straight")).sample([0.0, 9.0])
+    motion = Fleet(ROBOT, start, start + np.array([[0.2], [0], [0]]), move(kind="straight")).sample(
+        [0.0, 9.0]
+    )
     assert motion.status[0, 0] == 0 and motion.status[1, 0] != 0
 
 
@@ -119,7 +121,7 @@ def test_start_equal_to_goal_stays():
 
 
 def test_float32_and_shared_times():
-    fleet, motion, start, goal = motion_of("pick_and_place", np.float32, overlap=0.3)
+    fleet, motion, _start, goal = motion_of("pick_and_place", np.float32, overlap=0.3)
     assert motion.angle.dtype == np.float32
     np.testing.assert_allclose(motion.position[:, -1], goal, atol=2e-8)
     shared = fleet.sample([0.0, 0.01])
@@ -158,7 +160,9 @@ def test_largest_cube_of_the_seeds_robot(degrees, side):
 
 
 def test_map_agrees_with_ik():
-    found = map_workspace(ROBOT, [-0.06, -0.05, -0.1], [0.06, 0.05, -0.02], [13, 11, 9], max_condition=4.0)
+    found = map_workspace(
+        ROBOT, [-0.06, -0.05, -0.1], [0.06, 0.05, -0.02], [13, 11, 9], max_condition=4.0
+    )
     z, y, x = np.meshgrid(found.z, found.y, found.x, indexing="ij")
     measures = ROBOT.dexterity(np.stack([x, y, z]))
     assert (found.status == measures.status).all()

@@ -1,7 +1,7 @@
 // Rendered from kernels.py by render.py; do not edit: python -m gpu_kinematics.render
 #ifndef KERNEL_FUNCTION
 #define KERNEL_FUNCTION static __device__ __forceinline__
-#define KERNEL extern "C" __global__ void __launch_bounds__(128)
+#define KERNEL extern "C" __global__ void __launch_bounds__(128, 1)
 #endif
 typedef float T;
 typedef long long I;
