@@ -217,9 +217,9 @@ class _Slot:
         )
         with self.stream:
             self.backend.run(chunk)
-            for host, device in zip(self.pinned_out, self.device_out, strict=True):
+            for answer, device in zip(self.pinned_out, self.device_out, strict=True):
                 if device is not None:
-                    device.get(stream=self.stream, out=host, blocking=False)
+                    device.get(stream=self.stream, out=answer, blocking=False)
 
     def finish(self) -> None:
         """Wait for the chunk of this slot and hand its results over."""

@@ -306,7 +306,7 @@ class Delta:
             op, where, batch, [batch.group], "soa", [("measure", None, 8)], True, branch
         )
         kind = self._same_kind
-        return Measures(*(kind(values, row) for row in rows), kind(values, masks))
+        return Measures(*[kind(values, row) for row in (*rows, masks)])
 
     def forward_motion(
         self,
@@ -427,7 +427,7 @@ class Delta:
             or self.cuda is not None
             or self.geometry.count is not None
             or not 0 < x.size < _QUICK
-            or x.shape[0] != 3
+            or x.shape[:1] != (3,)
             or (x.ndim > 1 and (self.layout if layout is None else layout) != "soa")
             or not x.flags.c_contiguous
             or not x.flags.aligned
@@ -563,8 +563,8 @@ class Delta:
             tuple(targets),
             mask if OPS[op].status else _NONE,
         )
-        if on_host and where is self.cuda:
-            where.run_host(call)
+        if on_host and self.cuda is not None:
+            self.cuda.run_host(call)
         else:
             where.run(call)
         return arrays, masks

@@ -123,10 +123,10 @@ class Geometry:
                 )
                 raise DeltaInput(name, f"must {want}, got {array[index]}{where}")
             bad = bad | np.atleast_1d(wrong)
-        wrong = ~(np.abs(theta) <= 1e3).all(axis=0)
-        if np.any(wrong) and on_bad == "raise":
+        turned = np.atleast_1d(~(np.abs(theta) <= 1e3).all(axis=0))
+        if turned.any() and on_bad == "raise":
             raise DeltaInput("theta", "must be finite and at most 1000 rad in size")
-        return bad | np.atleast_1d(wrong)
+        return bad | turned
 
     def prepared(self, dtype: np.dtype[Any], put: Any = None) -> Any:
         """The rows in a precision, kept; ``put`` moves them to a device on first use."""

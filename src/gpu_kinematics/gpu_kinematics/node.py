@@ -199,7 +199,8 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
         angles: Any = THETA if theta.size == 0 else theta
         if theta.size == 3 * count and count > 1:
             angles = theta.reshape(count, 3).T
-        return Geometry(*values, angles)
+        radius, upper, lower = values
+        return Geometry(radius, upper, lower, angles)
 
     # -- services
 
@@ -284,7 +285,7 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
             if not np.isfinite(array).all():
                 raise DeltaInput(name, "must be finite")
         move = self._move(kinds[request.kind], request)
-        plan = Fleet(robots, *ends, move, layout=layout)
+        plan = Fleet(robots, ends[0], ends[1], move, layout=layout)
         if request.fit_joint_rates:
             plan = plan.slowed(p.max_rate, p.max_rate2, task=task)
         times = self._times(request, float(plan.duration.max()), count)

@@ -93,7 +93,7 @@ class _Writer:
             sign = _OPERATORS[type(node.op)]
             return f"({self.expression(node.left)} {sign} {self.expression(node.right)})"
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            if isinstance(node.operand, ast.Constant):
+            if isinstance(node.operand, ast.Constant) and isinstance(node.operand.value, float):
                 return self.number(-node.operand.value)
             return f"(-{self.expression(node.operand)})"
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARE:
@@ -341,8 +341,8 @@ def _numba_plain(op: str, status: bool) -> str:
                     f"    {parameter}_at = address(T, {group} + SIZE * {row} * {group}_row)"
                 )
     results: list[str] = []
-    for group, rows in spec.outputs.items():
-        for row in range(rows):
+    for group, number in spec.outputs.items():
+        for row in range(number):
             lines.append(
                 f"    {group}_{row}_at = address(T, out_{group} + SIZE * {row} * out_{group}_row)"
             )

@@ -198,7 +198,7 @@ def three_limit_bits(a1, a2, a3, lo1, lo2, lo3, hi1, hi2, hi3):
 
 @inlined
 def fk(R, La, Lb2, c1, s1, c2, s2, c3, s3, down, lo1, lo2, lo3, hi1, hi2, hi3, a1, a2, a3):
-    c1x, c1y, c1z, c2x, c2y, c2z, c3x, c3y, c3z, sa1, ca1, sa2, ca2, sa3, ca3 = elbows(R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3)
+    c1x, c1y, c1z, c2x, c2y, c2z, c3x, c3y, c3z, _sa1, ca1, _sa2, ca2, _sa3, ca3 = elbows(R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3)
     small = both(both((fabs(a1) <= T(8192.0)), (fabs(a2) <= T(8192.0))), (fabs(a3) <= T(8192.0)))
     x, y, z, rad, n2 = sphere_meet(R, La, select(small, Lb2, (-(((R * R) + (La * La)) + Lb2))), down, c1x, c1y, c1z, c2x, c2y, c2z, c3x, c3y, c3z, ca1, ca2, ca3)
     invalid = invalid_bits(small, R)
@@ -256,7 +256,7 @@ def jacobian_rows(k1, k2, k3, r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z):
 @inlined
 def jacobian(R, La, Lb, Lb2, c1, s1, c2, s2, c3, s3, down, lo1, lo2, lo3, hi1, hi2, hi3, tol, a1, a2, a3):
     x, y, z, status = fk(R, La, Lb2, c1, s1, c2, s2, c3, s3, down, lo1, lo2, lo3, hi1, hi2, hi3, a1, a2, a3)
-    r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z, k1, k2, k3, sa1, ca1, sa2, ca2, sa3, ca3 = pose(R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, x, y, z)
+    r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z, k1, k2, k3, _sa1, _ca1, _sa2, _ca2, _sa3, _ca3 = pose(R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, x, y, z)
     j11, j12, j13, j21, j22, j23, j31, j32, j33, det = jacobian_rows(k1, k2, k3, r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z)
     flat = both((status < T(4096.0)), (fabs(det) <= (tol * (Lb * Lb2))))
     status = (status + select(flat, T(8192.0), T(0.0)))
@@ -278,7 +278,7 @@ def rotate_columns(ax, ay, az, bx, by, bz):
 
 @inlined
 def measures_at(R, La, Lb, Lb2, iLa, c1, s1, c2, s2, c3, s3, a1, a2, a3, x, y, z):
-    r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z, k1, k2, k3, sa1, ca1, sa2, ca2, sa3, ca3 = pose(R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, x, y, z)
+    r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z, k1, k2, k3, _sa1, _ca1, _sa2, _ca2, _sa3, _ca3 = pose(R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, x, y, z)
     ax, bx, cx, ay, by, cy, az, bz, cz, det = jacobian_rows(k1, k2, k3, r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z)
     ax, ay, az, bx, by, bz = rotate_columns(ax, ay, az, bx, by, bz)
     ax, ay, az, cx, cy, cz = rotate_columns(ax, ay, az, cx, cy, cz)
@@ -394,7 +394,7 @@ def profile(L, v, a, j):
     Ta = (Tj + (v / (j * Tj)))
     Tv = ((L / v) - Ta)
     cruise = (Tv > T(0.0))
-    wide = (L >= ((T(2.0) * a) * (Tc * Tc)))
+    wide = (((T(2.0) * a) * (Tc * Tc)) <= L)
     Tn = cbrt((L / (T(2.0) * j)))
     half = (T(0.5) * Tc)
     Tw = (half + sqrt(((half * half) + (L / a))))
@@ -509,7 +509,7 @@ def damped(w, a, lo, hi, gain, valid):
 @inlined
 def control(R, La, Lb, Lb2, c1, s1, c2, s2, c3, s3, down, lo1, lo2, lo3, hi1, hi2, hi3, tol, a1, a2, a3, x, y, z, vx, vy, vz, gain, wmax):
     px, py, pz, status = fk(R, La, Lb2, c1, s1, c2, s2, c3, s3, down, lo1, lo2, lo3, hi1, hi2, hi3, a1, a2, a3)
-    r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z, k1, k2, k3, sa1, ca1, sa2, ca2, sa3, ca3 = pose(R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, px, py, pz)
+    r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z, k1, k2, k3, _sa1, _ca1, _sa2, _ca2, _sa3, _ca3 = pose(R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, px, py, pz)
     ex = (x - px)
     ey = (y - py)
     ez = (z - pz)

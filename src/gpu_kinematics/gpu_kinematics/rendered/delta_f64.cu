@@ -176,8 +176,8 @@ KERNEL_FUNCTION T k_three_limit_bits(T a1, T a2, T a3, T lo1, T lo2, T lo3, T hi
 }
 
 KERNEL_FUNCTION void k_fk(T R, T La, T Lb2, T c1, T s1, T c2, T s2, T c3, T s3, T down, T lo1, T lo2, T lo3, T hi1, T hi2, T hi3, T a1, T a2, T a3, T& r0, T& r1, T& r2, T& r3) {
-  T c1x, c1y, c1z, c2x, c2y, c2z, c3x, c3y, c3z, sa1, ca1, sa2, ca2, sa3, ca3;
-  { T n_c1x, n_c1y, n_c1z, n_c2x, n_c2y, n_c2z, n_c3x, n_c3y, n_c3z, n_sa1, n_ca1, n_sa2, n_ca2, n_sa3, n_ca3; k_elbows(R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, n_c1x, n_c1y, n_c1z, n_c2x, n_c2y, n_c2z, n_c3x, n_c3y, n_c3z, n_sa1, n_ca1, n_sa2, n_ca2, n_sa3, n_ca3); c1x = n_c1x; c1y = n_c1y; c1z = n_c1z; c2x = n_c2x; c2y = n_c2y; c2z = n_c2z; c3x = n_c3x; c3y = n_c3y; c3z = n_c3z; sa1 = n_sa1; ca1 = n_ca1; sa2 = n_sa2; ca2 = n_ca2; sa3 = n_sa3; ca3 = n_ca3; }
+  T c1x, c1y, c1z, c2x, c2y, c2z, c3x, c3y, c3z, _sa1, ca1, _sa2, ca2, _sa3, ca3;
+  { T n_c1x, n_c1y, n_c1z, n_c2x, n_c2y, n_c2z, n_c3x, n_c3y, n_c3z, n__sa1, n_ca1, n__sa2, n_ca2, n__sa3, n_ca3; k_elbows(R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, n_c1x, n_c1y, n_c1z, n_c2x, n_c2y, n_c2z, n_c3x, n_c3y, n_c3z, n__sa1, n_ca1, n__sa2, n_ca2, n__sa3, n_ca3); c1x = n_c1x; c1y = n_c1y; c1z = n_c1z; c2x = n_c2x; c2y = n_c2y; c2z = n_c2z; c3x = n_c3x; c3y = n_c3y; c3z = n_c3z; _sa1 = n__sa1; ca1 = n_ca1; _sa2 = n__sa2; ca2 = n_ca2; _sa3 = n__sa3; ca3 = n_ca3; }
   bool small = (((fabs(a1) <= 8192.0) & (fabs(a2) <= 8192.0)) & (fabs(a3) <= 8192.0));
   T x, y, z, rad, n2;
   { T n_x, n_y, n_z, n_rad, n_n2; k_sphere_meet(R, La, (small ? Lb2 : (-(((R * R) + (La * La)) + Lb2))), down, c1x, c1y, c1z, c2x, c2y, c2z, c3x, c3y, c3z, ca1, ca2, ca3, n_x, n_y, n_z, n_rad, n_n2); x = n_x; y = n_y; z = n_z; rad = n_rad; n2 = n_n2; }
@@ -269,8 +269,8 @@ KERNEL_FUNCTION void k_jacobian_rows(T k1, T k2, T k3, T r1x, T r1y, T r1z, T r2
 KERNEL_FUNCTION void k_jacobian(T R, T La, T Lb, T Lb2, T c1, T s1, T c2, T s2, T c3, T s3, T down, T lo1, T lo2, T lo3, T hi1, T hi2, T hi3, T tol, T a1, T a2, T a3, T& r0, T& r1, T& r2, T& r3, T& r4, T& r5, T& r6, T& r7, T& r8, T& r9, T& r10, T& r11, T& r12) {
   T x, y, z, status;
   { T n_x, n_y, n_z, n_status; k_fk(R, La, Lb2, c1, s1, c2, s2, c3, s3, down, lo1, lo2, lo3, hi1, hi2, hi3, a1, a2, a3, n_x, n_y, n_z, n_status); x = n_x; y = n_y; z = n_z; status = n_status; }
-  T r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z, k1, k2, k3, sa1, ca1, sa2, ca2, sa3, ca3;
-  { T n_r1x, n_r1y, n_r1z, n_r2x, n_r2y, n_r2z, n_r3x, n_r3y, n_r3z, n_k1, n_k2, n_k3, n_sa1, n_ca1, n_sa2, n_ca2, n_sa3, n_ca3; k_pose(R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, x, y, z, n_r1x, n_r1y, n_r1z, n_r2x, n_r2y, n_r2z, n_r3x, n_r3y, n_r3z, n_k1, n_k2, n_k3, n_sa1, n_ca1, n_sa2, n_ca2, n_sa3, n_ca3); r1x = n_r1x; r1y = n_r1y; r1z = n_r1z; r2x = n_r2x; r2y = n_r2y; r2z = n_r2z; r3x = n_r3x; r3y = n_r3y; r3z = n_r3z; k1 = n_k1; k2 = n_k2; k3 = n_k3; sa1 = n_sa1; ca1 = n_ca1; sa2 = n_sa2; ca2 = n_ca2; sa3 = n_sa3; ca3 = n_ca3; }
+  T r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z, k1, k2, k3, _sa1, _ca1, _sa2, _ca2, _sa3, _ca3;
+  { T n_r1x, n_r1y, n_r1z, n_r2x, n_r2y, n_r2z, n_r3x, n_r3y, n_r3z, n_k1, n_k2, n_k3, n__sa1, n__ca1, n__sa2, n__ca2, n__sa3, n__ca3; k_pose(R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, x, y, z, n_r1x, n_r1y, n_r1z, n_r2x, n_r2y, n_r2z, n_r3x, n_r3y, n_r3z, n_k1, n_k2, n_k3, n__sa1, n__ca1, n__sa2, n__ca2, n__sa3, n__ca3); r1x = n_r1x; r1y = n_r1y; r1z = n_r1z; r2x = n_r2x; r2y = n_r2y; r2z = n_r2z; r3x = n_r3x; r3y = n_r3y; r3z = n_r3z; k1 = n_k1; k2 = n_k2; k3 = n_k3; _sa1 = n__sa1; _ca1 = n__ca1; _sa2 = n__sa2; _ca2 = n__ca2; _sa3 = n__sa3; _ca3 = n__ca3; }
   T j11, j12, j13, j21, j22, j23, j31, j32, j33, det;
   { T n_j11, n_j12, n_j13, n_j21, n_j22, n_j23, n_j31, n_j32, n_j33, n_det; k_jacobian_rows(k1, k2, k3, r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z, n_j11, n_j12, n_j13, n_j21, n_j22, n_j23, n_j31, n_j32, n_j33, n_det); j11 = n_j11; j12 = n_j12; j13 = n_j13; j21 = n_j21; j22 = n_j22; j23 = n_j23; j31 = n_j31; j32 = n_j32; j33 = n_j33; det = n_det; }
   bool flat = ((status < 4096.0) & (fabs(det) <= (tol * (Lb * Lb2))));
@@ -308,8 +308,8 @@ KERNEL_FUNCTION void k_rotate_columns(T ax, T ay, T az, T bx, T by, T bz, T& r0,
 }
 
 KERNEL_FUNCTION void k_measures_at(T R, T La, T Lb, T Lb2, T iLa, T c1, T s1, T c2, T s2, T c3, T s3, T a1, T a2, T a3, T x, T y, T z, T& r0, T& r1, T& r2, T& r3, T& r4, T& r5, T& r6, T& r7) {
-  T r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z, k1, k2, k3, sa1, ca1, sa2, ca2, sa3, ca3;
-  { T n_r1x, n_r1y, n_r1z, n_r2x, n_r2y, n_r2z, n_r3x, n_r3y, n_r3z, n_k1, n_k2, n_k3, n_sa1, n_ca1, n_sa2, n_ca2, n_sa3, n_ca3; k_pose(R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, x, y, z, n_r1x, n_r1y, n_r1z, n_r2x, n_r2y, n_r2z, n_r3x, n_r3y, n_r3z, n_k1, n_k2, n_k3, n_sa1, n_ca1, n_sa2, n_ca2, n_sa3, n_ca3); r1x = n_r1x; r1y = n_r1y; r1z = n_r1z; r2x = n_r2x; r2y = n_r2y; r2z = n_r2z; r3x = n_r3x; r3y = n_r3y; r3z = n_r3z; k1 = n_k1; k2 = n_k2; k3 = n_k3; sa1 = n_sa1; ca1 = n_ca1; sa2 = n_sa2; ca2 = n_ca2; sa3 = n_sa3; ca3 = n_ca3; }
+  T r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z, k1, k2, k3, _sa1, _ca1, _sa2, _ca2, _sa3, _ca3;
+  { T n_r1x, n_r1y, n_r1z, n_r2x, n_r2y, n_r2z, n_r3x, n_r3y, n_r3z, n_k1, n_k2, n_k3, n__sa1, n__ca1, n__sa2, n__ca2, n__sa3, n__ca3; k_pose(R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, x, y, z, n_r1x, n_r1y, n_r1z, n_r2x, n_r2y, n_r2z, n_r3x, n_r3y, n_r3z, n_k1, n_k2, n_k3, n__sa1, n__ca1, n__sa2, n__ca2, n__sa3, n__ca3); r1x = n_r1x; r1y = n_r1y; r1z = n_r1z; r2x = n_r2x; r2y = n_r2y; r2z = n_r2z; r3x = n_r3x; r3y = n_r3y; r3z = n_r3z; k1 = n_k1; k2 = n_k2; k3 = n_k3; _sa1 = n__sa1; _ca1 = n__ca1; _sa2 = n__sa2; _ca2 = n__ca2; _sa3 = n__sa3; _ca3 = n__ca3; }
   T ax, bx, cx, ay, by, cy, az, bz, cz, det;
   { T n_ax, n_bx, n_cx, n_ay, n_by, n_cy, n_az, n_bz, n_cz, n_det; k_jacobian_rows(k1, k2, k3, r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z, n_ax, n_bx, n_cx, n_ay, n_by, n_cy, n_az, n_bz, n_cz, n_det); ax = n_ax; bx = n_bx; cx = n_cx; ay = n_ay; by = n_by; cy = n_cy; az = n_az; bz = n_bz; cz = n_cz; det = n_det; }
   { T n_ax, n_ay, n_az, n_bx, n_by, n_bz; k_rotate_columns(ax, ay, az, bx, by, bz, n_ax, n_ay, n_az, n_bx, n_by, n_bz); ax = n_ax; ay = n_ay; az = n_az; bx = n_bx; by = n_by; bz = n_bz; }
@@ -469,7 +469,7 @@ KERNEL_FUNCTION void k_profile(T L, T v, T a, T j, T& r0, T& r1, T& r2, T& r3) {
   T Ta = (Tj + (v / (j * Tj)));
   T Tv = ((L / v) - Ta);
   bool cruise = (Tv > 0.0);
-  bool wide = (L >= ((2.0 * a) * (Tc * Tc)));
+  bool wide = (((2.0 * a) * (Tc * Tc)) <= L);
   T Tn = k_cbrt((L / (2.0 * j)));
   T half = (0.5 * Tc);
   T Tw = (half + sqrt(((half * half) + (L / a))));
@@ -637,8 +637,8 @@ KERNEL_FUNCTION T k_damped(T w, T a, T lo, T hi, T gain, bool valid) {
 KERNEL_FUNCTION void k_control(T R, T La, T Lb, T Lb2, T c1, T s1, T c2, T s2, T c3, T s3, T down, T lo1, T lo2, T lo3, T hi1, T hi2, T hi3, T tol, T a1, T a2, T a3, T x, T y, T z, T vx, T vy, T vz, T gain, T wmax, T& r0, T& r1, T& r2, T& r3, T& r4) {
   T px, py, pz, status;
   { T n_px, n_py, n_pz, n_status; k_fk(R, La, Lb2, c1, s1, c2, s2, c3, s3, down, lo1, lo2, lo3, hi1, hi2, hi3, a1, a2, a3, n_px, n_py, n_pz, n_status); px = n_px; py = n_py; pz = n_pz; status = n_status; }
-  T r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z, k1, k2, k3, sa1, ca1, sa2, ca2, sa3, ca3;
-  { T n_r1x, n_r1y, n_r1z, n_r2x, n_r2y, n_r2z, n_r3x, n_r3y, n_r3z, n_k1, n_k2, n_k3, n_sa1, n_ca1, n_sa2, n_ca2, n_sa3, n_ca3; k_pose(R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, px, py, pz, n_r1x, n_r1y, n_r1z, n_r2x, n_r2y, n_r2z, n_r3x, n_r3y, n_r3z, n_k1, n_k2, n_k3, n_sa1, n_ca1, n_sa2, n_ca2, n_sa3, n_ca3); r1x = n_r1x; r1y = n_r1y; r1z = n_r1z; r2x = n_r2x; r2y = n_r2y; r2z = n_r2z; r3x = n_r3x; r3y = n_r3y; r3z = n_r3z; k1 = n_k1; k2 = n_k2; k3 = n_k3; sa1 = n_sa1; ca1 = n_ca1; sa2 = n_sa2; ca2 = n_ca2; sa3 = n_sa3; ca3 = n_ca3; }
+  T r1x, r1y, r1z, r2x, r2y, r2z, r3x, r3y, r3z, k1, k2, k3, _sa1, _ca1, _sa2, _ca2, _sa3, _ca3;
+  { T n_r1x, n_r1y, n_r1z, n_r2x, n_r2y, n_r2z, n_r3x, n_r3y, n_r3z, n_k1, n_k2, n_k3, n__sa1, n__ca1, n__sa2, n__ca2, n__sa3, n__ca3; k_pose(R, La, c1, s1, c2, s2, c3, s3, a1, a2, a3, px, py, pz, n_r1x, n_r1y, n_r1z, n_r2x, n_r2y, n_r2z, n_r3x, n_r3y, n_r3z, n_k1, n_k2, n_k3, n__sa1, n__ca1, n__sa2, n__ca2, n__sa3, n__ca3); r1x = n_r1x; r1y = n_r1y; r1z = n_r1z; r2x = n_r2x; r2y = n_r2y; r2z = n_r2z; r3x = n_r3x; r3y = n_r3y; r3z = n_r3z; k1 = n_k1; k2 = n_k2; k3 = n_k3; _sa1 = n__sa1; _ca1 = n__ca1; _sa2 = n__sa2; _ca2 = n__ca2; _sa3 = n__sa3; _ca3 = n__ca3; }
   T ex = (x - px);
   T ey = (y - py);
   T ez = (z - pz);
