@@ -17,5 +17,10 @@ setup(
     description="The launch runner, the stack monitor and the command line of kinstack.",
     license="Apache-2.0",
     extras_require={"test": ["pytest"]},  # tells colcon which test runner to use
-    entry_points={"console_scripts": ["stack_monitor = kin_tools.monitor:main"]},
+    entry_points={
+        "console_scripts": [
+            "dashboard = kin_tools.dashboard.node:main",
+            "stack_monitor = kin_tools.monitor:main",
+        ]
+    },
 )

@@ -1,0 +1,100 @@
+"""Delta robots: the moving fleet, how many robots are solved in a second, and by what."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from kin_interfaces.msg import DeltaBatch
+from kin_interfaces.srv import SolveDelta
+
+from kin_common.arrays import to_field
+from kin_tools.dashboard.panel import Panel, View, put
+from kin_tools.dashboard.style import table
+
+__all__ = ["DeltaPanel"]
+
+_SIZES = ("1 000", "10 000", "100 000", "300 000")
+
+
+class DeltaPanel(Panel):
+    """Shows the fleet of the demo and solves batches on request."""
+
+    key = "Delta"
+    title = "Delta robots"
+    about = "A fleet on pick-and-place cycles: every robot of it solved in one batch per tick."
+    node_names = ("gpu_kinematics",)
+    place = (0.0, 0.0, 0.0)
+    scale = 0.8
+    camera = ((2.6, -4.0, 3.0), (0.0, 0.0, 0.2))
+
+    def connect(self) -> None:
+        """Make the client."""
+        self._solve = self.client(SolveDelta, "gpu_kinematics/solve_delta")
+        self.last: tuple[int, int, float, float, str] | None = None
+        self.busy = False
+
+    def draw(self) -> None:
+        """Draw the fleet."""
+        self.draw_markers()
+
+    def solve(self, count: int) -> None:
+        """Have the node solve the forward kinematics of random robots, all in one request."""
+        if self.busy:
+            return
+        angles = np.random.default_rng(count).uniform(-0.3, 0.9, 3 * count)
+        request = SolveDelta.Request(operation=SolveDelta.Request.FORWARD, count=count)
+        request.layout = DeltaBatch.SOA
+        request.data = to_field(angles, "float64")
+        start = time.monotonic()
+        self.busy = True
+
+        def answered(response: Any) -> None:
+            self.busy = False
+            if response.count:
+                self.last = (
+                    response.count,
+                    response.failed,
+                    response.status.solve_time,
+                    time.monotonic() - start,
+                    response.backend,
+                )
+
+        self.ask(self._solve, request, answered)
+        if not self.present:
+            self.busy = False
+
+    def view(self, gui: Any) -> View:
+        """Make the widgets."""
+        return _DeltaView(self, gui)
+
+
+class _DeltaView(View):
+    def __init__(self, panel: DeltaPanel, gui: Any) -> None:
+        self._panel = panel
+        self._notice = gui.add_html("")
+        self._figures = gui.add_html("")
+        self.size = gui.add_dropdown("Robots in a batch", list(_SIZES), initial_value=_SIZES[2])
+        self.button = gui.add_button("Solve a batch")
+        self.button.on_click(lambda _: panel.solve(int(self.size.value.replace(" ", ""))))
+        self._answer = gui.add_html("")
+
+    def update(self) -> None:
+        panel = self._panel
+        put(self._notice, panel.notice())
+        put(self._figures, table(list(panel.node.diagnosis("gpu_kinematics").items())[:10]))
+        if panel.last is not None:
+            count, failed, inside, outside, backend = panel.last
+            html = table(
+                [
+                    ("Robots", f"{count:,}".replace(",", " ")),
+                    ("Unreachable", str(failed)),
+                    ("Time in the node", f"{1e3 * inside:.2f} ms"),
+                    ("Round trip with transport", f"{1e3 * outside:.1f} ms"),
+                    ("Throughput in the node", f"{count / max(inside, 1e-9) / 1e6:.1f} million/s"),
+                    ("Backend", backend),
+                ],
+                "Last batch",
+            )
+            put(self._answer, html)

@@ -1,0 +1,213 @@
+"""The dashboard's node: parameters, the stack's state, and the clock that redraws."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from kin_interfaces.msg import NodeState, StackState
+from rclpy.action import ActionClient
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from kin_common.errors import KinError
+from kin_common.node import KinNode, run
+from kin_common.parameters import ParameterSet, parameter
+from kin_common.qos import LATCHED
+from kin_tools.dashboard.continuum import ContinuumPanel
+from kin_tools.dashboard.controller import ControllerPanel
+from kin_tools.dashboard.cuik import CuikPanel
+from kin_tools.dashboard.delta import DeltaPanel
+from kin_tools.dashboard.page import Page, Session
+from kin_tools.dashboard.panel import Panel, Topics
+from kin_tools.dashboard.stack import diagnostics_html, state_html
+from kin_tools.dashboard.tower import TowerPanel
+
+__all__ = ["Dashboard", "DashboardParameters", "main"]
+
+PANELS: tuple[type[Panel], ...] = (
+    CuikPanel,
+    ControllerPanel,
+    DeltaPanel,
+    ContinuumPanel,
+    TowerPanel,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DashboardParameters(ParameterSet):
+    """Parameters of the dashboard."""
+
+    host: str = parameter(
+        "127.0.0.1",
+        "address to listen on; another one shows the page, and its buttons, to the network",
+        read_only=True,
+    )
+    port: int = parameter(
+        8080, "port to listen on; 0: any free one", minimum=0, maximum=65535, read_only=True
+    )
+    rate: float = parameter(
+        10.0, "how often the page is brought up to date [Hz]", minimum=0.5, maximum=60.0
+    )
+
+
+class Dashboard(KinNode[DashboardParameters]):
+    """Serves the page; talks to the systems as any client would."""
+
+    def __init__(self, **node_arguments: Any) -> None:
+        """Make the node; the page opens when it is configured."""
+        super().__init__("dashboard", DashboardParameters, **node_arguments)
+        self.page: Page | None = None
+        self.panels: list[Panel] = []
+        self._stack: StackState | None = None
+        self._stack_seen = 0.0
+        self._diagnoses: dict[str, tuple[float, DiagnosticStatus]] = {}
+        self._looked = 0.0
+
+    # Lifecycle ---------------------------------------------------------------------------------
+
+    def configure(self) -> None:
+        """Open the page and subscribe."""
+        now = self.parameters
+        _need_free(now.host, now.port)
+        self.page = Page(now.host, now.port, "kinstack")
+        self.listen(StackState, "stack_state", self._on_stack, LATCHED)
+        self.listen(DiagnosticArray, "/diagnostics", self._on_diagnostics)
+        self.panels = [kind(self, self.page.server.scene) for kind in PANELS]
+        for panel in self.panels:
+            panel.connect()
+        self.page.open_to(lambda client: Session(client, self.panels, self._header))
+        self.every(1.0 / now.rate, self._refresh, steady=True)
+
+    def activate(self) -> None:
+        """Say where the page is."""
+        assert self.page is not None  # noqa: S101
+        self.get_logger().info(f"dashboard: {self.page.address}")
+        self.diagnostics.value("address", self.page.address)
+
+    def cleanup(self) -> None:
+        """Close the page."""
+        if self.page is not None:
+            self.page.stop()
+            self.page = None
+        self.panels = []
+
+    # For the panels ----------------------------------------------------------------------------
+
+    def post(self, action: Callable[[], None]) -> None:
+        """Run something on the executor; browsers' threads must not touch ROS themselves."""
+        executor = self.executor
+        if executor is not None:
+            executor.create_task(lambda: self._guard("a button", action))
+
+    def ask_of(self, service: type, name: str) -> Any:
+        """Make a client that goes with the node's other resources."""
+        client = self.create_client(service, name, callback_group=self._group)
+        self._releases.append(lambda: self.destroy_client(client))
+        return client
+
+    def act_on(self, action: type, name: str) -> ActionClient:
+        """Make an action client that goes with the node's other resources."""
+        client = ActionClient(self, action, name, callback_group=self._group)
+        self._releases.append(client.destroy)
+        return client
+
+    def fitting_qos(self, topic: str) -> QoSProfile:
+        """The QoS that hears a topic's publishers, latched ones from their last message on."""
+        offered = self.get_publishers_info_by_topic(topic)
+        latched = bool(offered) and all(
+            info.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for info in offered
+        )
+        return QoSProfile(
+            depth=2,
+            reliability=ReliabilityPolicy.RELIABLE if latched else ReliabilityPolicy.BEST_EFFORT,
+            durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+        )
+
+    def diagnosis(self, node: str) -> dict[str, str]:
+        """The last diagnostics of a node as keys and values; empty if there are none."""
+        found = self._diagnoses.get(node)
+        if found is None or time.monotonic() - found[0] > 5.0:
+            return {}
+        return {item.key: item.value for item in found[1].values}
+
+    # Inside ------------------------------------------------------------------------------------
+
+    def _on_stack(self, message: StackState) -> None:
+        self._stack = message
+        self._stack_seen = time.monotonic()
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        now = time.monotonic()
+        for status in message.status[:200]:
+            space, _, name = status.name.split(":")[0].rpartition("/")
+            if (space or "/") == self.get_namespace():
+                self._diagnoses[name] = (now, status)
+
+    def _refresh(self) -> None:
+        assert self.page is not None  # noqa: S101
+        now = time.monotonic()
+        if now - self._looked > 1.0:
+            self._looked = now
+            self._look_at_graph()
+        sessions = self.page.sessions
+        if not sessions:
+            return
+        start = time.monotonic()
+        shown = {session.shown for session in sessions}
+        for panel in self.panels:
+            if shown & {panel.key, "All"}:
+                panel.draw()
+        for session in sessions:
+            session.update()
+        self.diagnostics.time("redraw", time.monotonic() - start)
+        self.diagnostics.value("pages", len(sessions))
+
+    def _look_at_graph(self) -> None:
+        here = self.get_namespace()
+        names = {name for name, space in self.get_node_names_and_namespaces() if space == here}
+        for panel in self.panels:
+            panel.present = panel.node_names[0] in names
+            published: Topics = {}
+            subscribed: Topics = {}
+            for name in names.intersection(panel.node_names):
+                # The node may leave between two questions.
+                with contextlib.suppress(Exception):
+                    published[name] = self.get_publisher_names_and_types_by_node(name, here)
+                    subscribed[name] = self.get_subscriber_names_and_types_by_node(name, here)
+            panel.find_topics(published, subscribed)
+
+    def _header(self) -> tuple[str, str]:
+        fresh = time.monotonic() - self._stack_seen < 5.0
+        states: list[NodeState] = list(self._stack.nodes) if self._stack and fresh else []
+        absent = [panel.node_names[0] for panel in self.panels if not panel.present]
+        now = time.monotonic()
+        diagnoses = {
+            name: status for name, (seen, status) in self._diagnoses.items() if now - seen < 30.0
+        }
+        message = self._stack.message if self._stack and fresh else ""
+        return state_html(message, states, absent), diagnostics_html(diagnoses)
+
+
+def _need_free(host: str, port: int) -> None:
+    """Refuse a port that is taken: viser would silently take another one."""
+    if port == 0:
+        return
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise KinError(
+                f"the dashboard cannot listen on {host}:{port} ({error.strerror}); choose another"
+                " parameter port, or 0 for any free one"
+            ) from error
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node."""
+    return run(Dashboard, args)

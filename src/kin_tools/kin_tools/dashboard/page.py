@@ -1,0 +1,149 @@
+"""The browser side: the server, the shared scene, and one session for each open page."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import viser
+
+from kin_tools.dashboard.panel import Panel, View, put
+from kin_tools.dashboard.style import BLUE, rgb
+
+__all__ = ["Page", "Session"]
+
+_OVERVIEW = "All"
+_OVERVIEW_CAMERA = ((0.0, -17.0, 9.0), (0.0, 0.0, 0.8))
+
+
+class Session:
+    """One open page: the stack's state, a button per system, and the chosen panel's widgets."""
+
+    def __init__(
+        self, client: Any, panels: list[Panel], header: Callable[[], tuple[str, str]]
+    ) -> None:
+        """Build the widgets of a browser that has just connected.
+
+        Args:
+            client: viser's handle of the browser.
+            panels: The panels, in order.
+            header: Gives the HTML of the stack's state and of the diagnostics.
+        """
+        self.client = client
+        self._header = header
+        self._panels = {panel.key: panel for panel in panels}
+        self._shown = ""
+        gui = client.gui
+        self.state = gui.add_html("")
+        self._buttons = gui.add_button_group("View", [_OVERVIEW, *self._panels])
+        self._folders: dict[str, tuple[Any, View]] = {}
+        for key, panel in self._panels.items():
+            folder = gui.add_folder(panel.title, visible=False)
+            with folder:
+                gui.add_html(
+                    f'<div style="padding:.1em .6em;font-size:.82em;opacity:.8">{panel.about}</div>'
+                )
+                view = panel.view(gui)
+            self._folders[key] = (folder, view)
+        self._diagnostics_folder = gui.add_folder("Diagnostics", expand_by_default=True)
+        with self._diagnostics_folder:
+            self.diagnostics = gui.add_html("")
+        self._buttons.on_click(lambda event: self.show(event.target.value))
+        self.show(next(iter(self._panels)))
+
+    @property
+    def shown(self) -> str:
+        """Key of the panel that is shown; "All" for the overview."""
+        return self._shown
+
+    def view_of(self, key: str) -> Any:
+        """The widgets of a panel."""
+        return self._folders[key][1]
+
+    def show(self, key: str) -> None:
+        """Show one panel and look at its place."""
+        self._shown = key
+        for other, (folder, _) in self._folders.items():
+            folder.visible = other == key
+        if key == _OVERVIEW:
+            position, target = _OVERVIEW_CAMERA
+        else:
+            panel = self._panels[key]
+            x, y, z = panel.place
+            (px, py, pz), (tx, ty, tz) = panel.camera
+            position, target = (x + px, y + py, z + pz), (x + tx, y + ty, z + tz)
+        with self.client.atomic():
+            self.client.camera.up_direction = (0.0, 0.0, 1.0)
+            self.client.camera.position = position
+            self.client.camera.look_at = target
+
+    def update(self) -> None:
+        """Bring what is visible up to date."""
+        state, diagnostics = self._header()
+        put(self.state, state)
+        put(self.diagnostics, diagnostics)
+        if self._shown in self._folders:
+            self._folders[self._shown][1].update()
+
+
+class Page:
+    """The server and the sessions of the browsers that are connected."""
+
+    def __init__(self, host: str, port: int, label: str) -> None:
+        """Start serving on ``host``; port 0 takes any free one."""
+        self.server = viser.ViserServer(host=host, port=port, label=label, verbose=False)
+        self._sessions: dict[int, Session] = {}
+        self._lock = threading.Lock()
+        gui = self.server.gui
+        gui.configure_theme(
+            control_layout="collapsible",
+            control_width="large",
+            dark_mode=False,
+            show_logo=False,
+            show_share_button=False,
+            brand_color=rgb(BLUE),
+        )
+        gui.set_panel_label("kinstack")
+        scene = self.server.scene
+        scene.set_up_direction("+z")
+        scene.add_grid(
+            "/floor",
+            width=60.0,
+            height=60.0,
+            cell_size=0.5,
+            section_size=2.0,
+            cell_color=(232, 235, 239),
+            section_color=(208, 213, 220),
+            position=(0.0, 0.0, -0.002),
+        )
+
+    @property
+    def address(self) -> str:
+        """What to type into a browser."""
+        return f"http://{self.server.get_host()}:{self.server.get_port()}"
+
+    def open_to(self, make: Callable[[Any], Session]) -> None:
+        """Build a session for each browser that connects."""
+
+        def joined(client: Any) -> None:
+            session = make(client)
+            with self._lock:
+                self._sessions[client.client_id] = session
+
+        def left(client: Any) -> None:
+            with self._lock:
+                self._sessions.pop(client.client_id, None)
+
+        self.server.on_client_connect(joined)
+        self.server.on_client_disconnect(left)
+
+    @property
+    def sessions(self) -> list[Session]:
+        """The open pages."""
+        with self._lock:
+            return list(self._sessions.values())
+
+    def stop(self) -> None:
+        """Close the port and every connection."""
+        self.server.stop()
