@@ -96,7 +96,7 @@ class ControllerPanel(Panel):
         segments = np.stack([points[:-1], points[1:]], axis=1)
         if self._ghost is None:
             self._ghost = self.scene.add_line_segments(
-                f"{self.root}/desired", segments, (230, 159, 0), thickness=0.09
+                f"{self.root}/desired", segments, (230, 159, 0), thickness=0.02
             )
         else:
             self._ghost.points = segments

@@ -9,6 +9,7 @@ import numpy as np
 from kin_interfaces.action import SolveManifold
 from kin_interfaces.msg import Manifold, ManifoldProblem
 from numpy.typing import NDArray
+from sensor_msgs.msg import JointState
 
 from kin_common.arrays import from_field
 from kin_common.errors import StatusCode
@@ -17,8 +18,18 @@ from kin_tools.dashboard.style import GOOD, SERIES, WARN, WRONG, bar, rgb, table
 
 __all__ = ["CuikPanel", "along_curve"]
 
-_MECHANISMS = ("bennett", "four_bar", "spherical_four_bar", "manseur_doty", "puma560", "ur5",
-               "bricard", "three_rpr")  # fmt: skip
+_MECHANISMS = (
+    "bennett",
+    "planar_four_bar",
+    "spherical_four_bar",
+    "bricard",
+    "manseur_doty",
+    "puma560",
+    "ur5",
+    "iiwa7",
+    "three_rpr",
+    "double_butterfly",
+)
 #: Boxes that are drawn at most.
 _DRAWN = 20_000
 
@@ -65,6 +76,8 @@ class CuikPanel(Panel):
     place = (-8.0, 0.0, 1.2)
     scale = 0.38
     camera = ((2.4, -3.6, 1.9), (0.0, 0.0, 0.0))
+    skipped_markers = ("/markers",)  # the boxes, which are drawn here by component
+    marker_offset = (2.2, 0.0, -0.6)
 
     def connect(self) -> None:
         """Subscribe to the last manifold and make the action's client."""
@@ -78,8 +91,9 @@ class CuikPanel(Panel):
         self._walker: Any = None
         self.axes = (0, 1, 2)
         self.curve: NDArray[np.float64] = np.zeros((0, 0))
+        self._show = self.tell("kin_solvers", JointState)
         self.hear("kin_solvers", Manifold, self._on_manifold)
-        self._action = self.action_client(SolveManifold, "kin_solvers/solve_manifold")
+        self._action = self.action_client(SolveManifold, "kin_solvers/solve")
 
     def _on_manifold(self, message: Manifold) -> None:
         self.manifold = message
@@ -170,6 +184,10 @@ class CuikPanel(Panel):
         if len(self.curve):
             here = self.curve[min(int(share * len(self.curve)), len(self.curve) - 1)]
             where = self._project(here[None])[0]
+            if self.manifold is not None:
+                names = list(self.manifold.variables)
+                state = JointState(name=names, position=here.tolist())
+                self.node.post(lambda: self._show.publish(state))
             if self._walker is None:
                 self._walker = self.scene.add_icosphere(
                     f"{self.root}/walker", radius=0.06, color=(20, 20, 20)

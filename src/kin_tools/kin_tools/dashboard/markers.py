@@ -200,7 +200,7 @@ class _Batches:
         if marker.type == Marker.ARROW and len(points) < 2:
             points = np.array([[0.0, 0.0, 0.0], [size[0] / self._scale, 0.0, 0.0]])
             size = np.array([size[1], size[1], size[2]])
-        good = np.isfinite(points).all(axis=1)
+        good: NDArray[np.bool_] = np.asarray(np.isfinite(points).all(axis=1))
         if not good.all():
             points = points[good] if marker.type != Marker.LINE_LIST else points[:0]
         if not len(points):

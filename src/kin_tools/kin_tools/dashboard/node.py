@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import time
 from collections.abc import Callable
@@ -27,7 +28,7 @@ from kin_tools.dashboard.panel import Panel, Topics
 from kin_tools.dashboard.stack import diagnostics_html, state_html
 from kin_tools.dashboard.tower import TowerPanel
 
-__all__ = ["Dashboard", "DashboardParameters", "main"]
+__all__ = ["Dashboard", "DashboardParameters", "free_port", "main"]
 
 PANELS: tuple[type[Panel], ...] = (
     CuikPanel,
@@ -48,7 +49,11 @@ class DashboardParameters(ParameterSet):
         read_only=True,
     )
     port: int = parameter(
-        8080, "port to listen on; 0: any free one", minimum=0, maximum=65535, read_only=True
+        8080,
+        "port to listen on; any free one if it is 0 or taken",
+        minimum=0,
+        maximum=65535,
+        read_only=True,
     )
     rate: float = parameter(
         10.0, "how often the page is brought up to date [Hz]", minimum=0.5, maximum=60.0
@@ -73,8 +78,10 @@ class Dashboard(KinNode[DashboardParameters]):
     def configure(self) -> None:
         """Open the page and subscribe."""
         now = self.parameters
-        _need_free(now.host, now.port)
-        self.page = Page(now.host, now.port, "kinstack")
+        port = free_port(now.host, now.port)
+        if now.port not in (0, port):
+            self.get_logger().warning(f"port {now.port} is taken; the dashboard uses {port}")
+        self.page = Page(now.host, port, "kinstack")
         self.listen(StackState, "stack_state", self._on_stack, LATCHED)
         self.listen(DiagnosticArray, "/diagnostics", self._on_diagnostics)
         self.panels = [kind(self, self.page.server.scene) for kind in PANELS]
@@ -87,7 +94,7 @@ class Dashboard(KinNode[DashboardParameters]):
         """Say where the page is."""
         assert self.page is not None  # noqa: S101
         self.get_logger().info(f"dashboard: {self.page.address}")
-        self.diagnostics.value("address", self.page.address)
+        self.diagnostics.value("url", self.page.address)  # `up` prints what is named url
 
     def cleanup(self) -> None:
         """Close the page."""
@@ -193,19 +200,25 @@ class Dashboard(KinNode[DashboardParameters]):
         return state_html(message, states, absent), diagnostics_html(diagnoses)
 
 
-def _need_free(host: str, port: int) -> None:
-    """Refuse a port that is taken: viser would silently take another one."""
-    if port == 0:
-        return
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise KinError(
-                f"the dashboard cannot listen on {host}:{port} ({error.strerror}); choose another"
-                " parameter port, or 0 for any free one"
-            ) from error
+def free_port(host: str, wanted: int) -> int:
+    """Return ``wanted`` if it can be listened on, otherwise any port that can.
+
+    Raises:
+        KinError: The address is not one of this machine's.
+    """
+    for port in (wanted, 0):
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError as error:
+                if error.errno == errno.EADDRINUSE and port != 0:
+                    continue
+                raise KinError(
+                    f"the dashboard cannot listen on {host}:{port}: {error.strerror}"
+                ) from error
+            return int(probe.getsockname()[1])
+    raise KinError(f"the dashboard finds no free port on {host}")
 
 
 def main(args: list[str] | None = None) -> int:

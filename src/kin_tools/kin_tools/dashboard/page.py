@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,9 @@ from kin_tools.dashboard.panel import Panel, View, put
 from kin_tools.dashboard.style import BLUE, rgb
 
 __all__ = ["Page", "Session"]
+
+# A page may be closed while it is being brought up to date; there is nothing to warn of.
+warnings.filterwarnings("ignore", message=r"Queued a \w+ on a closed connection")
 
 _OVERVIEW = "All"
 _OVERVIEW_CAMERA = ((0.0, -17.0, 9.0), (0.0, 0.0, 0.8))
@@ -107,16 +111,6 @@ class Page:
         gui.set_panel_label("kinstack")
         scene = self.server.scene
         scene.set_up_direction("+z")
-        scene.add_grid(
-            "/floor",
-            width=60.0,
-            height=60.0,
-            cell_size=0.5,
-            section_size=2.0,
-            cell_color=(232, 235, 239),
-            section_color=(208, 213, 220),
-            position=(0.0, 0.0, -0.002),
-        )
 
     @property
     def address(self) -> str:

@@ -94,6 +94,10 @@ class Panel:
         (0.0, 0.0, 0.6),
     )
 
+    #: Marker topics that the panel does not want, by their endings; where the others are drawn.
+    skipped_markers: ClassVar[tuple[str, ...]] = ()
+    marker_offset: ClassVar[tuple[float, float, float]] = (0.0, 0.0, 0.0)
+
     def __init__(self, node: Dashboard, scene: Any) -> None:
         """Make the place; nothing is subscribed yet.
 
@@ -112,6 +116,18 @@ class Panel:
         self._heard: set[tuple[str, Callable[[Any], None]]] = set()
         self._voices: list[Voice] = []
         scene.add_frame(self.root, show_axes=False, position=self.place)
+        x, y, _ = self.place
+        scene.add_grid(
+            f"/floor{self.root}",
+            width=3.5,
+            height=3.5,
+            cell_size=0.5,
+            section_size=1.75,
+            cell_color=(226, 230, 236),
+            section_color=(176, 184, 196),
+            position=(x, y, -0.002),
+        )
+        scene.add_label(f"/floor{self.root}/name", self.title, position=(0.0, -1.9, 0.0))
 
     # What a panel overrides --------------------------------------------------------------------
 
@@ -190,7 +206,8 @@ class Panel:
         for name in self.node_names:
             for topic, types in published.get(name, ()):
                 kind = next((_MARKER_TYPES[t] for t in types if t in _MARKER_TYPES), None)
-                if kind is not None and topic not in self._markers:
+                wanted = not topic.endswith(self.skipped_markers or ("\0",))
+                if kind is not None and wanted and topic not in self._markers:
                     self._subscribe_markers(topic, kind)
                 for wish in self._wishes:
                     node, type_text, message, callback = wish
@@ -201,7 +218,9 @@ class Panel:
             voice.find(subscribed)
 
     def _subscribe_markers(self, topic: str, kind: type) -> None:
-        drawing = MarkerScene(self.scene, f"{self.root}/markers_{len(self._markers)}", self.scale)
+        root = f"{self.root}/markers_{len(self._markers)}"
+        self.scene.add_frame(root, show_axes=False, position=self.marker_offset)
+        drawing = MarkerScene(self.scene, root, self.scale)
         self._markers[topic] = drawing
 
         def take(message: Any) -> None:
