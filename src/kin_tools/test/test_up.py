@@ -16,7 +16,7 @@ from kin_tools.launch_xml import load_launch_file, show_arguments
 from kin_tools.up import main
 
 SYSTEMS = ("cuik", "ft", "delta", "continuum", "hier")
-ONLY_MONITOR = [f"{system}:=false" for system in SYSTEMS]
+ONLY_MONITOR = [f"{system}:=false" for system in (*SYSTEMS, "dashboard")]
 SHARE = Path(get_package_share_directory("kin_bringup"))
 
 
