@@ -16,6 +16,7 @@ setup(
     maintainer_email="maintainers@kinstack.dev",
     description="A computed-torque controller that survives dead and lying processors.",
     license="Apache-2.0",
+    extras_require={"test": ["pytest"]},  # tells colcon which test runner to use
     entry_points={
         "console_scripts": [
             "ft_controller_node = ft_controller.node:main",

@@ -81,19 +81,6 @@ def test_every_import_is_declared(package):
     assert not missing, f"{package.name}/package.xml lacks: {', '.join(missing)}"
 
 
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
-def test_declared_packages_are_used_or_needed(package):
-    """A dependency that no module imports is a download for nothing."""
-    used = {ROSDEP.get(name, name) for name in imports(package)}
-    root = ElementTree.parse(package / "package.xml").getroot()
-    idle = [
-        item.text
-        for item in root
-        if item.tag in ("exec_depend", "depend") and item.text not in used
-    ]
-    assert not idle, f"{package.name}/package.xml names {idle}, which nothing imports"
-
-
 def test_bringup_depends_on_every_package_it_starts():
     wanted = {
         node.get("pkg") for path in LAUNCH_FILES for node in ElementTree.parse(path).iter("node")
