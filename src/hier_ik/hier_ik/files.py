@@ -122,7 +122,10 @@ def apply_edits(linkage: Linkage, edits: Any) -> None:
     except LinkageError:
         if not any(j.found for j in work.joints.values()):
             raise
-        assign_roles(work, anew=True)  # a closure may take the place of a tree joint that went
+        poses = linkage.link_poses()
+        assign_roles(
+            work, anew=True, poses=poses
+        )  # a closure may take the place of a tree joint that went
         validate(work)
     linkage.links, linkage.joints, linkage.values = work.links, work.joints, work.values
     linkage.sublinkages, linkage.goals = work.sublinkages, work.goals

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hier_ik import layout as at
-from hier_ik.compile import compile_linkage, pack, unpack
+from hier_ik.compile import Compiled, compile_linkage, pack, unpack
 from hier_ik.decompose import Component, Decomposition, decompose
 from hier_ik.errors import LinkageError
 from hier_ik.iteration import (
@@ -155,7 +155,11 @@ class Solver:
         self._flag = np.zeros(1, np.int64)
         self._seen = -1
         self._decomposition: Decomposition | None = None
+        self._compiled: Compiled | None = None
+        self._outside: dict[int, OutsideComponent] = {}
+        self._rest = 0.0
         self._build()
+        self._compile()
 
     # ---- the posture ------------------------------------------------------------------------
 
@@ -221,6 +225,8 @@ class Solver:
 
     def store(self, keep: Iterable[str] = ()) -> None:
         """Write the posture into the linkage, but for the joints named in ``keep``."""
+        if self._compiled is None:
+            return  # edited and not moved since: the linkage has the posture
         spared = set(keep)
         for name, first in self.compiled.dof_of.items():
             joint = self.linkage.joints.get(name)
@@ -254,6 +260,7 @@ class Solver:
     def iterate(self) -> float:
         """One iteration over all rounds; returns the largest residual of a component before it."""
         self.refresh()
+        _ = self.compiled
         return self._iterate()
 
     def solve(
@@ -277,6 +284,7 @@ class Solver:
             task: For cancel, timeout and progress.
         """
         self.refresh()
+        _ = self.compiled
         tolerance = self.options.tolerance if tolerance is None else tolerance
         limit = self.options.max_iterations if max_iterations is None else max_iterations
         checks.positive("tolerance", tolerance)
@@ -298,13 +306,14 @@ class Solver:
                 task.progress(
                     _fraction(history, tolerance), "", iteration=len(history), residual=worst
                 )
-            if worst <= tolerance and self._met(tolerance):
+            if worst <= tolerance and (not self._rest or moved < 1e-6) and self._met(tolerance):
                 at_rest = True
                 break
             if moved < 1e-12:
                 at_rest = True
                 break
-            since = 0 if worst < best * (1.0 - 1e-6) else since + made
+            better = worst < best * (1.0 - 1e-6) or (self._rest and worst <= tolerance)
+            since = 0 if better else since + made
             best = min(best, worst)
             if since >= self.options.patience:
                 at_rest = moved < 1e-6
@@ -316,6 +325,7 @@ class Solver:
     def residuals(self, tolerance: float | None = None) -> tuple[Residual, ...]:
         """Residual of every closure and goal at the present posture."""
         self.refresh()
+        _ = self.compiled
         tolerance = self.options.tolerance if tolerance is None else tolerance
         all_kinematics(self._I, self._X)
         out = np.zeros((len(self.compiled.closure_of), 2))
@@ -349,9 +359,21 @@ class Solver:
         used = self._decomposition
         if self.mode in ("flat_cholesky", "flat_svd"):
             used = _merged(used)
-        self.compiled = compile_linkage(self._work, used, outside=self.mode in _OUTSIDE)
-        packed = self.compiled.packed
-        self._I, self._X = packed.I, packed.X
+        self._used = used
+        self._compiled = None
+        self._seen = len(linkage.journal)
+
+    @property
+    def compiled(self) -> Compiled:
+        """The tables; made when first needed after an edit."""
+        if self._compiled is None:
+            self._compile()
+        assert self._compiled is not None  # noqa: S101 (just made)
+        return self._compiled
+
+    def _compile(self) -> None:
+        self._compiled = compile_linkage(self._work, self._used, outside=self.mode in _OUTSIDE)
+        packed = self._compiled.packed
         method = _OUTSIDE.get(self.mode, SparseStep)
         kinds = packed[at.COMPS][:, at.KIND]
         self._outside = {
@@ -363,7 +385,14 @@ class Solver:
             self._rest = 0.0
         self._box(None)
         all_kinematics(self._I, self._X)
-        self._seen = len(linkage.journal)
+
+    @property
+    def _I(self) -> NDArray[np.int64]:
+        return self.compiled.packed.I
+
+    @property
+    def _X(self) -> Array:
+        return self.compiled.packed.X
 
     def _box(self, step_time: float | None) -> None:
         """Limits for what follows; the posture is brought inside them."""
@@ -431,6 +460,12 @@ class Solver:
         goals = [(n, c.closure_of[n]) for n in self.linkage.goals if n in c.closure_of]
         if not goals or len(goals) == len(c.closure_of):
             return
+        levels, component = packed[at.CLOSURES][:, 7], c.component_of
+        chosen = [i for _, i in goals]
+        loops = np.setdiff1d(np.arange(len(levels)), chosen)
+        for i in chosen:  # whoever gives a goal the rank of a loop wants it so
+            if (levels[loops[component[loops] == component[i]]] >= levels[i]).any():
+                return
         kept = packed[at.OFFSET_A].copy()
         poses = np.zeros((len(c.closure_of), 12))
         before = self.q.copy()
@@ -518,14 +553,7 @@ def split_limited_closures(linkage: Linkage) -> Linkage:
         X = np.linalg.inv(poses[j.parent] @ j.origin) @ poses[j.child] @ j.child_origin
         inner = linkage.crossed(j)
         if inner is not None and linkage.links[j.child].sublinkage == inner:
-            if not j.kind.reversible:
-                raise LinkageError(
-                    f"joint {j.name!r}",
-                    f"a {j.type} closure with limits must have its parent in the inner sublinkage"
-                    f" {inner!r}",
-                    rule="limits",
-                )
-            j = reversed_joint(j)
+            j = reversed_joint(j)  # its coordinates belong to the inner sublinkage
         end = j.name + _SPLIT
         value = joint_coordinates(j.type, X)
         out.add_link(end, linkage.links[j.parent].sublinkage, virtual=True)

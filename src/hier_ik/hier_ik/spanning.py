@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hier_ik.errors import LinkageError
 from hier_ik.joints import REVERSAL, joint_coordinates
@@ -13,6 +15,8 @@ from hier_ik.linkage import Joint, Linkage
 from kin_common.rotations import inverse_transform
 
 __all__ = ["assign_roles", "reversed_joint"]
+
+Array = NDArray[np.float64]
 
 
 def reversed_joint(joint: Joint) -> Joint:
@@ -30,33 +34,30 @@ def reversed_joint(joint: Joint) -> Joint:
     )
 
 
-def assign_roles(linkage: Linkage, *, anew: bool = False) -> bool:
+def assign_roles(
+    linkage: Linkage, *, anew: bool = False, poses: Mapping[str, Array] | None = None
+) -> bool:
     """Give a role (tree or closure) to every joint that has none.
 
     The tree grows from the root and keeps the rules of the hierarchy: a sublinkage is entered once,
     and no tree joint leaves a driven one. Joints marked as tree joints come first, then limited
     ones, then those with few freedoms, real before virtual; so loops are cut where few rows are
     needed and no limit is lost. Coordinates of joints that become tree joints are read off the
-    present poses.
+    poses, where they are given.
 
     Args:
         linkage: Changed in place.
         anew: Also reconsider roles that were found and not marked.
+        poses: Poses of links (4, 4) before the tree was changed.
 
     Returns:
         Whether anything changed.
     """
+    known = poses or {}
     if anew:
-        poses = (
-            linkage.link_poses()
-            if all(j.closure is not None for j in linkage.joints.values()) and _rooted(linkage)
-            else {}
-        )
         for j in list(linkage.joints.values()):
             if j.found:
                 linkage.joints[j.name] = replace(j, closure=None)
-    else:
-        poses = {}
     undecided = [j for j in linkage.joints.values() if j.closure is None]
     if not undecided:
         return False
@@ -107,16 +108,12 @@ def assign_roles(linkage: Linkage, *, anew: bool = False) -> bool:
         value = linkage.values.get(j.name)
         if value is None:
             value = np.zeros(j.dof)
-            if j.parent in poses and j.child in poses:
-                A, B = poses[j.parent] @ j.origin, poses[j.child] @ j.child_origin
+            if j.parent in known and j.child in known:
+                A, B = known[j.parent] @ j.origin, known[j.child] @ j.child_origin
                 value = joint_coordinates(j.type, inverse_transform(A) @ B)
         oriented = j if j.parent == tree[j.name] else reversed_joint(j)
         linkage.replace_joint(replace(oriented, closure=False, found=True), value)
     return True
-
-
-def _rooted(linkage: Linkage) -> bool:
-    return len(linkage.tree_order()) == len(linkage.links) - 1
 
 
 def _may_step(linkage: Linkage, j: Joint, start: str, end: str, entered: set[str]) -> bool:

@@ -30,6 +30,18 @@ def validate(linkage: Linkage) -> None:
         inner = linkage.crossed(j)
         if inner is not None:
             crossing[j.name] = inner
+            if (
+                j.closure
+                and j.limited
+                and not j.kind.reversible
+                and linkage.links[j.child].sublinkage == inner
+            ):
+                raise LinkageError(
+                    f"joint {j.name!r}",
+                    f"a {j.type} closure with limits must have its parent in the inner sublinkage"
+                    f" {inner!r}, because its coordinates belong there",
+                    rule="limits of closures",
+                )
         _check_numbers(j)
         if j.closure is None:
             raise LinkageError(

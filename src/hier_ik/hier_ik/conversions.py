@@ -1,0 +1,249 @@
+"""Between messages and the library."""
+
+from __future__ import annotations
+
+import colorsys
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import Point, Pose
+from kin_interfaces.msg import HierComponent, HierGoal, HierResidual
+from numpy.typing import NDArray
+from sensor_msgs.msg import JointState
+from std_msgs.msg import ColorRGBA
+from visualization_msgs.msg import Marker, MarkerArray
+
+from hier_ik.decompose import Decomposition
+from hier_ik.linkage import GOAL_ROWS, Linkage, frame
+from hier_ik.solver import Residual, Solution, Solver
+from kin_common import checks
+from kin_common.arrays import to_field
+from kin_common.errors import InvalidInput
+from kin_common.rotations import quaternion_to_matrix
+
+Array = NDArray[np.float64]
+
+
+def pose_to_frame(field: str, pose: Pose, *, empty_is_identity: bool = False) -> Array:
+    """A geometry_msgs/Pose as a 4x4 transform."""
+    p, o = pose.position, pose.orientation
+    q = checks.finite(f"{field}.orientation", [o.x, o.y, o.z, o.w])
+    xyz = checks.finite(f"{field}.position", [p.x, p.y, p.z])
+    norm = float(np.linalg.norm(q))
+    if norm < 1e-6:
+        if empty_is_identity:
+            return frame(xyz)
+        raise InvalidInput(f"{field}.orientation", "is not a quaternion: all components are zero")
+    if abs(norm - 1.0) > 1e-2:
+        raise InvalidInput(f"{field}.orientation", f"is not a unit quaternion, norm {norm:.3g}")
+    return frame(xyz, rotation=quaternion_to_matrix(q))
+
+
+def set_goal(solver: Solver, message: HierGoal, field: str = "goal") -> None:
+    """Add, move or remove the goal of a message."""
+    linkage = solver.linkage
+    name = message.name or f"drag:{message.link}"
+    if message.remove:
+        linkage.remove_goal(name)
+        return
+    kind = message.kind or "pose"
+    reference = message.reference_link or linkage.root
+    target = pose_to_frame(f"{field}.target", message.target, empty_is_identity=True)
+    offset = pose_to_frame(f"{field}.offset", message.offset, empty_is_identity=True)
+    known = linkage.goals.get(name)
+    rows = tuple(bool(r) for r in message.rows) if kind == "rows" else GOAL_ROWS.get(kind)
+    if known is not None and not message.link:
+        solver.set_goal(name, target)
+        return
+    if known is not None:
+        same = (
+            known.link == message.link
+            and known.reference == reference
+            and known.kind == kind
+            and known.rows == rows
+            and np.array_equal(known.offset, offset)
+            and (message.priority < 0 or known.priority == message.priority)
+            and (message.weight == 0.0 or known.weight == message.weight)
+        )
+        if same:
+            solver.set_goal(name, target)
+            return
+    work = linkage.copy()  # so that a refused goal leaves the old one
+    if known is not None:
+        work.remove_goal(name)
+    arguments: dict[str, Any] = {
+        "target": target,
+        "offset": offset,
+        "reference": reference,
+        "rows": list(rows) if kind == "rows" and rows is not None else None,
+        "priority": None if message.priority < 0 else int(message.priority),
+        "weight": message.weight or 1.0,
+    }
+    work.add_goal(name, message.link, kind, **arguments)
+    if known is not None:
+        linkage.remove_goal(name)
+    linkage.add_goal(name, message.link, kind, **arguments)
+
+
+def split_names(
+    linkage: Linkage, values: Mapping[str, Array], *, virtual: bool
+) -> tuple[list[str], Array]:
+    """Names and values, one per freedom, of the real or the virtual joints."""
+    names: list[str] = []
+    numbers: list[float] = []
+    for name, joint in linkage.joints.items():
+        if joint.virtual != virtual or name not in values:
+            continue
+        q = values[name]
+        names += [name] if len(q) == 1 else [f"{name}/{i + 1}" for i in range(len(q))]
+        numbers += q.tolist()
+    return names, np.array(numbers)
+
+
+def joint_state(
+    linkage: Linkage, values: Mapping[str, Array], stamp: Any, *, virtual: bool
+) -> JointState:
+    """A JointState of the real or the virtual joints."""
+    message = JointState()
+    message.header.stamp = stamp
+    message.name, positions = split_names(linkage, values, virtual=virtual)
+    message.position = to_field(positions, "float64")
+    return message
+
+
+def fill_solution(response: Any, linkage: Linkage, solution: Solution) -> None:
+    """Write a solution into a SolveHierIK response or a SolveHier result."""
+    response.status.code = int(solution.code)
+    response.status.message = solution.message
+    response.status.residual = solution.residual
+    response.status.iterations = solution.iterations
+    response.joint_names, real = split_names(linkage, solution.values, virtual=False)
+    response.joint_positions = to_field(real, "float64")
+    response.virtual_names, virtual = split_names(linkage, solution.values, virtual=True)
+    response.virtual_positions = to_field(virtual, "float64")
+    response.residuals = [residual_message(r) for r in solution.residuals]
+    response.unmet = list(solution.unmet)
+    response.at_limit = list(solution.at_limit)
+
+
+def residual_message(r: Residual) -> HierResidual:
+    """One residual as a message."""
+    return HierResidual(
+        name=r.name, level=r.level, component=r.component, position=r.position,
+        rotation=r.rotation, met=r.met,
+    )  # fmt: skip
+
+
+def fill_decomposition(response: Any, d: Decomposition) -> None:
+    """Write a decomposition into a Decompose response."""
+    response.components = [
+        HierComponent(round=c.round, scc=c.scc, closures=list(c.closures), joints=list(c.joints))
+        for c in d.components
+    ]
+    response.sublinkages = list(d.scc)
+    response.sublinkage_scc = list(d.scc.values())
+    response.sublinkage_round = [d.rounds[s] for s in d.scc]
+    response.scc_count = d.scc_count
+    response.locked_wrt_calls = d.locked_wrt_calls
+    response.warnings = list(d.warnings)
+    response.report = d.report()
+
+
+def start_values(solver: Solver, names: Iterable[str], positions: Array) -> dict[str, Array]:
+    """Joint values of a request, joints with several freedoms one after the other."""
+    out: dict[str, Array] = {}
+    at = 0
+    for name in names:
+        checks.one_of("start_names", name, solver.linkage.joints)
+        if name in out:
+            raise InvalidInput("start_names", f"{name!r} stands twice")
+        dof = solver.linkage.joints[name].dof
+        out[name] = positions[at : at + dof]
+        at += dof
+    if at != len(positions):
+        raise InvalidInput(
+            "start_positions", f"the named joints have {at} freedoms, got {len(positions)} values"
+        )
+    return out
+
+
+def markers(solver: Solver, frame_id: str, stamp: Any, tolerance: float) -> MarkerArray:
+    """Links as bars (real grey, virtual violet), closures and goals as balls by residual.
+
+    A met closure is green; from the tolerance to 0.1 (m or rad) the colour goes to red.
+    """
+    linkage = solver.linkage
+    poses = solver.poses()
+    ends: dict[str, list[Array]] = {}
+    for j in linkage.joints.values():
+        for link, T in ((j.parent, j.origin), (j.child, j.child_origin)):
+            ends.setdefault(link, []).append((poses[link] @ T)[:3, 3])
+    array = MarkerArray()
+    size = _size(ends)
+    for i, virtual in enumerate((False, True)):
+        marker = _marker(frame_id, stamp, "virtual links" if virtual else "real links", i)
+        marker.type = Marker.LINE_LIST
+        marker.scale.x = size * (0.15 if virtual else 0.4)
+        marker.color = (
+            ColorRGBA(r=0.46, g=0.44, b=0.7, a=0.6)
+            if virtual
+            else ColorRGBA(r=0.2, g=0.2, b=0.2, a=1.0)
+        )
+        for name, points in ends.items():
+            if linkage.links[name].virtual == virtual:
+                for a, b in pairwise(points):
+                    marker.points += [_point(a), _point(b)]
+        array.markers.append(marker)
+    marker = _marker(frame_id, stamp, "closures", 2)
+    marker.type = Marker.SPHERE_LIST
+    marker.scale.x = marker.scale.y = marker.scale.z = size
+    for r in solver.residuals(tolerance):
+        if r.name in linkage.goals:
+            g = linkage.goals[r.name]
+            T = poses[g.link] @ g.offset
+        else:
+            c = linkage.joints[r.name]
+            T = poses[c.child] @ c.child_origin
+        marker.points.append(_point(T[:3, 3]))
+        marker.colors.append(_colour(r.size, tolerance))
+    array.markers.append(marker)
+    return array
+
+
+def _marker(frame_id: str, stamp: Any, namespace: str, number: int) -> Marker:
+    marker = Marker()
+    marker.header.frame_id = frame_id
+    marker.header.stamp = stamp
+    marker.ns, marker.id = namespace, number
+    marker.action = Marker.ADD
+    marker.pose.orientation.w = 1.0
+    return marker
+
+
+def _size(ends: Mapping[str, list[Array]]) -> float:
+    """About a twentieth of a middling bar."""
+    lengths = [
+        float(np.linalg.norm(a - b)) for points in ends.values() for a, b in pairwise(points)
+    ]
+    long = [x for x in lengths if x > 1e-6]
+    return 0.06 * float(np.median(long)) if long else 0.02
+
+
+def _point(p: Array) -> Point:
+    return Point(x=float(p[0]), y=float(p[1]), z=float(p[2]))
+
+
+def _colour(residual: float, tolerance: float) -> ColorRGBA:
+    share = 0.0
+    if residual > tolerance:
+        share = np.log10(residual / tolerance) / max(np.log10(0.1 / tolerance), 1e-9)
+    r, g, b = colorsys.hsv_to_rgb((1.0 - min(1.0, max(0.0, float(share)))) / 3.0, 0.9, 0.85)
+    return ColorRGBA(r=r, g=g, b=b, a=1.0)
+
+
+__all__ = [
+    "fill_decomposition", "fill_solution", "joint_state", "markers",
+    "pose_to_frame", "residual_message", "set_goal", "split_names", "start_values",
+]  # fmt: skip

@@ -1,0 +1,210 @@
+"""The node over real DDS."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import yaml
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped
+from kin_interfaces.action import SolveHier
+from kin_interfaces.msg import HierGoal, SolveStatus
+from kin_interfaces.srv import CheckAbstraction, Decompose, EditLinkage, LoadLinkage, SolveHierIK
+from sensor_msgs.msg import JointState
+from visualization_msgs.msg import MarkerArray
+
+from hier_ik import dump_linkage, tower
+from hier_ik.node import HierNode
+from kin_common.qos import COMMAND
+from kin_common.testing import wait_until
+
+pytestmark = pytest.mark.node
+
+
+def goal_at(x, z, **more):
+    goal = HierGoal(name="drag", priority=-1, **more)
+    goal.target.position.x, goal.target.position.z = x, z
+    goal.target.orientation.w = 1.0
+    return goal
+
+
+def test_load_decompose_solve_and_edit(ros):
+    node = ros.add(HierNode, {"blocks": 15})
+    answer = ros.call(Decompose, "/hier_ik/decompose", Decompose.Request())
+    assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+    assert (answer.scc_count, len(answer.components)) == (46, 46)
+    flat = ros.call(Decompose, "/hier_ik/decompose", Decompose.Request(flat=True))
+    assert len(flat.components[0].closures) == 91
+
+    request = SolveHierIK.Request(goals=[goal_at(0.8, 11.6)], tolerance=1e-9)
+    for mode in ("", "flat_structured", "flat_sparse"):
+        request.mode = mode
+        answer = ros.call(SolveHierIK, "/hier_ik/solve", request)
+        assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+        assert answer.status.residual < 1e-9
+        assert answer.status.iterations <= 6
+        assert len(answer.joint_names) == len(answer.joint_positions) == 120
+        assert all(".R" in n for n in answer.joint_names)
+        assert not answer.unmet
+
+    far = SolveHierIK.Request(goals=[goal_at(30.0, 5.0)])
+    answer = ros.call(SolveHierIK, "/hier_ik/solve", far)
+    assert answer.status.code in (SolveStatus.UNREACHABLE, SolveStatus.NOT_CONVERGED)
+    assert answer.unmet == ["drag"]
+    assert answer.at_limit
+
+    edits = EditLinkage.Request(edits=yaml.safe_dump([{"op": "lock", "name": "C3.tilt"}]))
+    answer = ros.call(EditLinkage, "/hier_ik/edit", edits)
+    assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+    assert answer.decomposed
+    assert answer.components == 46
+    leaf = [
+        {"op": "add_link", "name": "mast"},
+        {
+            "op": "add_joint",
+            "name": "mast",
+            "type": "revolute",
+            "parent": "P15",
+            "child": "mast",
+            "role": "tree",
+        },
+    ]
+    answer = ros.call(EditLinkage, "/hier_ik/edit", EditLinkage.Request(edits=yaml.safe_dump(leaf)))
+    assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+    assert not answer.decomposed
+
+    request = LoadLinkage.Request(yaml=dump_linkage(tower(2)))
+    answer = ros.call(LoadLinkage, "/hier_ik/load", request)
+    assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+    assert (answer.links, answer.closure_joints) == (41, 12)
+    assert node.active
+
+
+def test_bad_requests_are_refused_and_change_nothing(ros):
+    ros.add(HierNode, {"blocks": 1})
+    bad = [
+        (LoadLinkage, "load", LoadLinkage.Request()),
+        (LoadLinkage, "load", LoadLinkage.Request(preset="tower", blocks=100000)),
+        (LoadLinkage, "load", LoadLinkage.Request(preset="castle")),
+        (LoadLinkage, "load", LoadLinkage.Request(yaml="links: [a, b]")),
+        (LoadLinkage, "load", LoadLinkage.Request(yaml="{")),
+        (LoadLinkage, "load", LoadLinkage.Request(urdf="<robot/>")),
+        (LoadLinkage, "load", LoadLinkage.Request(path="/etc/passwd")),
+        (Decompose, "decompose", Decompose.Request(membership="club")),
+        (EditLinkage, "edit", EditLinkage.Request(edits="[]")),
+        (EditLinkage, "edit", EditLinkage.Request(edits="[{op: remove_joint, name: C1.tilt}]")),
+        (EditLinkage, "edit", EditLinkage.Request(edits="[{op: explode}]")),
+        (SolveHierIK, "solve", SolveHierIK.Request(mode="magic")),
+        (SolveHierIK, "solve", SolveHierIK.Request(tolerance=math.nan)),
+        (SolveHierIK, "solve", SolveHierIK.Request(goals=[goal_at(math.nan, 0.0)])),
+        (SolveHierIK, "solve", SolveHierIK.Request(goals=[HierGoal(link="nowhere")])),
+        (SolveHierIK, "solve", SolveHierIK.Request(start_names=["C1.tilt"])),
+        (SolveHierIK, "solve", SolveHierIK.Request(start_names=["ghost"], start_positions=[0.0])),
+        (CheckAbstraction, "check_abstraction", CheckAbstraction.Request(sublinkage="Z")),
+    ]
+    for service, name, request in bad:
+        answer = ros.call(service, f"/hier_ik/{name}", request)
+        assert answer.status.code == SolveStatus.INVALID_INPUT, (name, request, answer.status)
+        assert answer.status.message
+    answer = ros.call(Decompose, "/hier_ik/decompose", Decompose.Request())
+    assert len(answer.components) == 4
+
+
+def test_drag_by_topic_moves_the_running_state(ros):
+    ros.add(HierNode, {"blocks": 3, "rate": 100.0})
+    states = ros.listen(JointState, "/joint_states")
+    virtual = ros.listen(JointState, "/virtual_joint_states")
+    pictures = ros.listen(MarkerArray, "/hier_ik/markers")
+    faults = ros.listen(DiagnosticArray, "/diagnostics", 10)
+    drag = ros.publisher(PoseStamped, "/hier_ik/drag", COMMAND)
+    message = PoseStamped()
+    message.header.frame_id = "P3"
+    message.pose.position.x, message.pose.position.z = 0.3, 2.3
+    message.pose.orientation.w = 1.0
+    drag.publish(message)
+
+    def top():
+        if not virtual:
+            return None
+        v = dict(zip(virtual[-1].name, virtual[-1].position, strict=True))
+        x = z = angle = 0.0
+        for k in (1, 2, 3):
+            angle += v[f"C{k}.tilt"]
+            x += v[f"C{k}.expand"] * math.sin(angle)
+            z += v[f"C{k}.expand"] * math.cos(angle)
+        return x, z
+
+    wait_until(
+        lambda: top() is not None and np.allclose(top(), (0.3, 2.3), atol=1e-5), 20.0, "the drag"
+    )
+    wait_until(lambda: states and pictures, 10.0, "states and markers")
+    assert all(".R" in n for n in states[-1].name)
+    assert len(states[-1].name) == 24
+    names = {m.ns for m in pictures[-1].markers}
+    assert names == {"real links", "virtual links", "closures"}
+    assert len(pictures[-1].markers[2].colors) == len(pictures[-1].markers[2].points) == 19
+
+    # nonsense on the topic is survived
+    message.pose.position.x = math.nan
+    drag.publish(message)
+    message.header.frame_id = "unknown"
+    drag.publish(message)
+    seen = len(states)
+    wait_until(lambda: len(states) > seen + 5, 10.0, "the node to go on")
+    goal = ros.publisher(HierGoal, "/hier_ik/goal")
+    goal.publish(goal_at(-0.2, 2.2, link="P3", kind="position"))
+    wait_until(lambda: np.allclose(top(), (-0.2, 2.2), atol=1e-5), 20.0, "the goal message")
+    wait_until(
+        lambda: any("unmet" in v.key for m in faults for s in m.status for v in s.values),
+        10.0,
+        "diagnostics",
+    )
+
+
+def test_demo_circle_runs(ros):
+    ros.add(HierNode, {"blocks": 15, "demo": "circle"})
+    virtual = ros.listen(JointState, "/virtual_joint_states")
+    wait_until(lambda: len(virtual) > 20, 20.0, "the demo")
+    first, last = np.array(virtual[0].position), np.array(virtual[-1].position)
+    assert np.abs(first - last).max() > 1e-3
+
+
+def test_action_reports_progress_and_cancels(ros):
+    ros.add(HierNode, {"blocks": 15})
+    seen = []
+    goal = SolveHier.Goal(goals=[goal_at(0.8, 11.6)], tolerance=1e-9, keep=True)
+    result = ros.send_goal(
+        SolveHier, "/hier_ik/solve_to_convergence", goal, on_feedback=seen.append
+    )
+    assert result.status.code == SolveStatus.SUCCESS, result.status.message
+    assert seen
+    assert seen[-1].residual < 1.0
+    endless = SolveHier.Goal(
+        goals=[goal_at(40.0, 1.0)],
+        tolerance=1e-12,
+        max_iterations=1_000_000,
+        mode="flat_svd",
+        timeout=60.0,
+    )
+    handle = ros.start_goal(SolveHier, "/hier_ik/solve_to_convergence", endless)
+    cancelled = handle.cancel_goal_async()
+    future = handle.get_result_async()
+    wait_until(future.done, 30.0, "the cancelled result")
+    assert cancelled.done()
+    assert future.result().result.status.code == SolveStatus.CANCELLED
+
+
+def test_check_abstraction(ros):
+    ros.add(HierNode, {"blocks": 1})
+    request = CheckAbstraction.Request(sublinkage="C1", samples=8)
+    answer = ros.call(CheckAbstraction, "/hier_ik/check_abstraction", request)
+    assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+    assert not answer.refuted
+    assert answer.samples_tried == 8
+    edit = EditLinkage.Request(edits="[{op: set_limits, name: C1.expand, lower: 0.6, upper: 1.5}]")
+    ros.call(EditLinkage, "/hier_ik/edit", edit)
+    answer = ros.call(CheckAbstraction, "/hier_ik/check_abstraction", request)
+    assert answer.refuted
+    assert answer.witness_names == ["C1.tilt", "C1.expand"]
