@@ -135,12 +135,20 @@ def _regress_parser(regress: argparse.ArgumentParser) -> None:
 
 
 class _Stop:
-    """Set by Ctrl-C or SIGTERM."""
+    """Set by Ctrl-C or SIGTERM inside its block; the handlers are as before after it."""
 
     def __init__(self) -> None:
         self.wanted = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> _Stop:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._on_signal)
+            self._before[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def _on_signal(self, *_: object) -> None:
         self.wanted = True
@@ -166,7 +174,6 @@ def _record(options: argparse.Namespace) -> int:
     from kin_tools.bags.writer import BagWriter
     from kin_tools.client import open_client
 
-    stop = _Stop()
     path: Path = options.output or Path(time.strftime("bag_%Y_%m_%d-%H_%M_%S"))
     writer = BagWriter(
         path,
@@ -175,7 +182,7 @@ def _record(options: argparse.Namespace) -> int:
         split_size=int(options.split_size * 1e6),
         split_duration=options.split_duration,
     )
-    with writer, open_client("record") as client:
+    with _Stop() as stop, writer, open_client("record") as client:
         recorder = Recorder(
             client.node,
             writer,
@@ -231,8 +238,11 @@ def _replay(options: argparse.Namespace) -> int:
     from kin_tools.bags.replay import play
     from kin_tools.client import open_client
 
-    stop = _Stop()
-    with open_bag(options.bag, _say) as bag, open_client("replay") as client:
+    with (
+        _Stop() as stop,
+        open_bag(options.bag, _say) as bag,
+        open_client("replay") as client,
+    ):
         played, problems = play(
             client,
             bag,

@@ -14,7 +14,6 @@ from typing import Any
 
 import rclpy
 from rclpy.context import Context
-from rclpy.parameter import Parameter, parameter_dict_from_yaml_file
 from rclpy.serialization import deserialize_message, serialize_message
 
 from kin_common.errors import InvalidInput
@@ -126,10 +125,12 @@ class CoreTarget:
         self._timeout = timeout
         self._nodes = []
         for each in node_classes:
-            overrides = [] if parameter_file is None else _parameters(parameter_file)
-            node = _hosted(each)(
-                context=self._context, namespace=namespace, parameter_overrides=overrides
-            )
+            words = []
+            if parameter_file is not None:
+                if not parameter_file.is_file():
+                    raise InvalidInput(str(parameter_file), "there is no such file")
+                words = ["--ros-args", "--params-file", str(parameter_file)]
+            node = _hosted(each)(context=self._context, namespace=namespace, cli_args=words)
             self._nodes.append(node)
             if not node.autostart():
                 raise InvalidInput(node.get_fully_qualified_name(), "does not become active")
@@ -171,11 +172,3 @@ class CoreTarget:
             node.wind_down()
             node.destroy_node()
         self._context.try_shutdown()
-
-
-def _parameters(file: Path) -> list[Parameter]:
-    try:
-        found = parameter_dict_from_yaml_file(str(file), use_wildcard=True)
-    except (OSError, RuntimeError) as error:
-        raise InvalidInput(str(file), f"cannot be used ({error})") from None
-    return [Parameter.from_parameter_msg(message) for message in found.values()]

@@ -29,6 +29,7 @@ __all__ = ["FOLDER", "Golden", "check_golden", "make_golden", "read_goldens", "v
 #: Where the golden bags are kept.
 FOLDER = Path(__file__).resolve().parents[2] / "golden"
 _CONFIG = Path(__file__).resolve().parents[4] / "launch" / "config"
+_TIMEOUT = 600.0
 _KEYS = {"nodes", "parameters", "seed", "variants", "spread", "leave_out"}
 
 
@@ -87,7 +88,10 @@ class Golden:
             for index, entry in enumerate(entries if isinstance(entries, list) else []):
                 if entry.get("service") in self.leave_out:
                     continue
-                requests = [entry.get("request") or {}]
+                request = dict(entry.get("request") or {})
+                if "timeout" in request:  # a first request may have to compile
+                    request["timeout"] = _TIMEOUT
+                requests = [request]
                 requests += variants(requests[0], generator, self.variants, self.spread)
                 for request in requests:
                     asked = {**entry, "request": request}
@@ -102,7 +106,8 @@ def variants(
 ) -> list[dict[str, Any]]:
     """Requests like the given one, with every decimal number multiplied by a random factor.
 
-    Times that a request allows itself stay as they are, for an answer must not depend on them.
+    Times that a request allows itself stay as they are, for an answer must not depend on them, and
+    so do quaternions, which would no longer be of unit length.
     """
 
     def scatter(value: Any) -> Any:
@@ -110,7 +115,7 @@ def variants(
             return value * (1.0 + spread * float(generator.standard_normal()))
         if isinstance(value, list):
             return [scatter(item) for item in value]
-        if isinstance(value, dict):
+        if isinstance(value, dict) and "w" not in value:
             return {key: v if key == "timeout" else scatter(v) for key, v in value.items()}
         return value
 
