@@ -19,8 +19,8 @@ from kin_common.errors import InvalidInput
 
 __all__ = ["TypeBook", "definitions"]
 
-#: Bytes that may stand behind a message.
-_SPARE = 15
+#: Bytes that may stand behind a message: some for each empty array at its end.
+_SPARE = 512
 _PART = re.compile(r"_(Request|Response|Goal|Result|Feedback)$")
 #: Which part of a .srv or .action file holds the fields of which message.
 _PARTS = {"Request": 0, "Response": 1, "Goal": 0, "Result": 1, "Feedback": 2}

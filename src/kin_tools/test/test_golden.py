@@ -1,0 +1,134 @@
+"""The golden bags of all systems: green as they are, red when any output is changed."""
+
+import copy
+import hashlib
+import json
+
+import numpy as np
+import pytest
+
+from kin_common.errors import InvalidInput
+from kin_tools.bags.compare import compare
+from kin_tools.bags.golden import FOLDER, check_golden, read_goldens, variants
+from kin_tools.bags.questions import is_answer
+from kin_tools.bags.reader import open_bag
+from kin_tools.bags.report import text
+
+GOLDENS = read_goldens()
+
+
+@pytest.fixture(params=list(GOLDENS))
+def golden(request):
+    return GOLDENS[request.param]
+
+
+@pytest.mark.slow
+@pytest.mark.node
+def test_answers_are_as_they_were(golden):
+    result = check_golden(golden)
+    assert result.outcome.sent > 0
+    assert result.good, text(result.verdict, result.outcome.problems)
+
+
+def numbers(message, path=""):
+    """Names of the fields of a decoded message that hold numbers, with the messages they are in."""
+    for name in message.__dataclass_fields__:
+        if name.startswith("_") or name.isupper():
+            continue
+        value = getattr(message, name)
+        where = f"{path}.{name}" if path else name
+        if hasattr(value, "__dataclass_fields__"):
+            yield from numbers(value, where)
+        elif isinstance(value, list):
+            for item in value:
+                if hasattr(item, "__dataclass_fields__"):
+                    yield from numbers(item, where)
+        elif not isinstance(value, (str, bytes, bool)) and np.isfinite(value).any():
+            yield where, message, name
+
+
+def changed_by(value, step):
+    """A value that differs by a step, of the same type; whole numbers by one at least."""
+    if isinstance(value, (bool, np.bool_)):
+        return not value
+    if isinstance(value, (int, np.integer)):
+        step = max(1, int(np.ceil(step)))
+        return type(value)(int(value) + step if int(value) < 100 else int(value) - step)
+    return type(value)(value + (step or 1.0))
+
+
+def test_every_output_field_turns_it_red(golden):
+    """Ten times its tolerance (or one, where equality is asked) in any one number is seen."""
+    generator = np.random.default_rng(golden.seed)
+    tolerances = golden.tolerances
+    with open_bag(golden.bag) as bag:
+        expected = [
+            (r.topic, bag.types.decode(r.type, r.raw)) for r in bag.records() if is_answer(r.topic)
+        ]
+    assert compare(expected, expected, tolerances).good
+    changed = 0
+    for topic, message in expected:
+        rules = tolerances.of(topic)
+        for where, _, _ in list(numbers(message)):
+            rule = rules.find(where)
+            if rule.ignore:
+                continue
+            altered = copy.deepcopy(message)
+            holders = [(o, n) for w, o, n in numbers(altered) if w == where]
+            holder, name = holders[generator.integers(len(holders))]
+            value = getattr(holder, name)
+            if isinstance(value, np.ndarray):
+                place = generator.choice(np.flatnonzero(np.isfinite(value)))
+                allowed = float(rule.allowed(float(value[place])))
+                if rule.unordered:
+                    rows = np.abs(value.astype(float)).reshape(-1, rule.unordered)
+                    allowed = max(rule.absolute, rule.relative * float(rows.max()))
+                fresh = value.copy()
+                fresh[place] = changed_by(value[place], 10 * allowed)
+                setattr(holder, name, fresh)
+            else:
+                allowed = float(rule.allowed(float(value)))
+                setattr(holder, name, changed_by(value, 10 * allowed))
+            verdict = compare([(topic, message)], [(topic, altered)], tolerances)
+            assert not verdict.good, (topic, where)
+            changed += 1
+    assert changed > 0
+
+
+def test_manifest_is_that_of_the_bags(golden):
+    manifest = json.loads((FOLDER / "manifest.json").read_text())[golden.system]
+    for name, digest in manifest["files"].items():
+        content = (golden.bag / name).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == digest, name
+    assert sum(p.stat().st_size for p in golden.bag.iterdir()) < 500_000
+
+
+def test_the_questions_of_the_bag_are_those_of_the_script(golden):
+    """A change of the questions without making the bag again is seen."""
+    from rclpy.serialization import deserialize_message
+
+    asked = golden.questions()
+    with open_bag(golden.bag) as bag:
+        kept = [r for r in bag.records() if not is_answer(r.topic)]
+    assert [q.exchange.question_topic for q in asked] == [r.topic for r in kept]
+    for question, record in zip(asked, kept, strict=True):
+        stored = deserialize_message(record.raw, question.exchange.question_class())
+        assert repr(stored) == repr(question.request)  # not-a-number is not equal to itself
+
+
+def test_variants_are_seeded_and_keep_the_shape():
+    request = {"a": 1.0, "n": 3, "s": "x", "v": [1.0, 2.0], "in": {"b": 2.0}, "timeout": 5.0}
+    one = variants(request, np.random.default_rng(5), 2, 0.1)
+    two = variants(request, np.random.default_rng(5), 2, 0.1)
+    assert one == two
+    assert one[0] != one[1]
+    assert (one[0]["n"], one[0]["s"], one[0]["timeout"]) == (3, "x", 5.0)
+    assert one[0]["a"] != 1.0
+    assert one[0]["in"]["b"] != 2.0
+
+
+@pytest.mark.parametrize("content", ["[1]", "a: 1", "a: {nodes: x}", "a: {nodes: [x], typo: 1}"])
+def test_bad_golden_files(tmp_path, content):
+    (tmp_path / "golden.yaml").write_text(content)
+    with pytest.raises(InvalidInput, match=r"golden\.yaml"):
+        read_goldens(tmp_path)
