@@ -82,7 +82,7 @@ class FtParameters(ArmParameters):
         0.4, "then it goes down in this time [s]", minimum=0.001, maximum=10.0
     )
     stop_damping: float = parameter(
-        4.0, "damping of a stopped joint per inertia of its link [1/s]", minimum=0.0, maximum=100.0
+        40.0, "fastest rate of the damping of a stopped arm [1/s]", minimum=0.0, maximum=1000.0
     )
     tolerance: float = parameter(
         0.0,

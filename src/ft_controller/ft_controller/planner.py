@@ -34,6 +34,7 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _DAMPING = 0.05  # largest damping, relative to the reach
+_EDGE = 2e-3  # motions keep so far from the position limits [rad]
 _NEAR = 0.05  # singular values below this part of the reach are damped
 
 
@@ -112,6 +113,10 @@ def plan(
         raise ArmError(error.field, error.problem) from None
     # An arm that stands outside of its limits, or on a limit that has just moved, may come back.
     low, high = np.minimum(low, start), np.maximum(high, start)
+    # The motion between two points of the path may swing a little beyond them: keep that inside.
+    edge = np.minimum(_EDGE, 0.05 * (high - low))
+    low = np.minimum(low + edge, start)
+    high = np.maximum(high - edge, start)
     here = arm.end_effector(start)
     whole = np.array([target[0], target[1], here[2]])
     if angle is not None:
