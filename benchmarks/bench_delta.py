@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from benchmarks.harness import Bench
-from gpu_kinematics import Delta, Geometry
+from gpu_kinematics import SEED_GEOMETRY, Delta, Fleet, Geometry, Limits, Move, map_workspace
 from gpu_kinematics.call import Call, Group, rows_of
 from gpu_kinematics.cpu import CpuBackend
 from gpu_kinematics.host_c import HostC
@@ -87,16 +87,16 @@ def speeds(bench: Bench, n: int) -> None:
                     warmup=1,
                 )
                 ratio = (pair["python"].median / few) / (pair["strict"].median / n)
-                bench.result(f"{op}_ratio_numpy", found["numpy"].ratio(found["strict"]), "x")
+                bench.result(f"{op}_ratio_numpy", found["strict"].ratio(found["numpy"]), "x")
                 bench.result(f"{op}_ratio_python", ratio, "x")
                 bench.result(
                     f"{op}_share_of_copy",
-                    found["copy"].ratio(found["strict"]),
+                    found["strict"].ratio(found["copy"]),
                     "",
                     "time of a copy over time of the kernel",
                 )
                 if op == "fk":
-                    bench.result("threads2_ratio", found["strict"].ratio(found["two"]), "x")
+                    bench.result("threads2_ratio", found["two"].ratio(found["strict"]), "x")
     bench.table(
         "time per robot [ns]",
         ["", "strict", "numpy", "2 threads", "with masks", "aos", "fast", "copy"],
@@ -236,6 +236,34 @@ def chart(bench: Bench) -> None:
         ax.legend()
 
 
+def picture(bench: Bench) -> None:
+    """Dexterity of the seed's robot in the plane y = 0, with one Adept cycle."""
+    robot = Delta(SEED_GEOMETRY, Limits(-0.8, 1.4), backend="cpu")
+    found = map_workspace(robot, [-0.07, 0.0, -0.11], [0.07, 0.0, -0.02], [281, 1, 181])
+    ends = np.array([[[-0.02], [0.0], [-0.07]], [[0.02], [0.0], [-0.065]]])
+    move = Move(
+        kind="pick_and_place",
+        max_velocity=1.0,
+        max_acceleration=20.0,
+        max_jerk=2000.0,
+        height=0.012,
+        overlap=0.8,
+    )
+    fleet = Fleet(robot, ends[0], ends[1], move)
+    path = fleet.sample(np.linspace(0.0, float(fleet.duration[0]), 200)).position[:, :, 0] * 1e3
+    with bench.chart("workspace") as ax:
+        shown = np.where(found.usable[:, 0], found.dexterity[:, 0], np.nan)
+        image = ax.imshow(
+            shown, origin="lower", extent=(-70, 70, -110, -20), cmap="viridis", vmin=0, vmax=1
+        )
+        ax.figure.colorbar(image, ax=ax, label="dexterity, 1 / condition")
+        ax.plot(path[0], path[2], "r-", linewidth=1.5, label="pick and place, overlap 0.8")
+        ax.set_xlabel("x [mm]")
+        ax.set_ylabel("z [mm]")
+        ax.set_title("Where the platform can go (y = 0, joint angles -0.8 to 1.4 rad)")
+        ax.legend(loc="lower right")
+
+
 def main(bench: Bench) -> None:
     """Measure everything."""
     n = 200_000 if bench.quick else 1_000_000
@@ -244,4 +272,5 @@ def main(bench: Bench) -> None:
     bits(bench, n)
     nvrtc(bench)
     chart(bench)
+    picture(bench)
     node_speed(bench, 100_000)

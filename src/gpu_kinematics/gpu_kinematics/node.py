@@ -9,6 +9,7 @@ Topics (relative): ``delta/fk/request`` -> ``delta/fk/result``, ``delta/ik/reque
 from __future__ import annotations
 
 import math
+import threading
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,7 @@ from gpu_kinematics.delta import BACKENDS, Delta
 from gpu_kinematics.errors import DeltaInput, DeltaLimit
 from gpu_kinematics.fleet import DemoFleet
 from gpu_kinematics.geometry import THETA, Geometry, Limits
+from gpu_kinematics.kernels import OPS
 from gpu_kinematics.render import MODES
 from gpu_kinematics.status import summary
 from gpu_kinematics.trajectory import Fleet, Move
@@ -146,10 +148,14 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
         if self.parameters.fleet:
             p = self.parameters
             self.demo = DemoFleet(self.delta, p.fleet, p.fleet_spacing, self._move("adept_cycle"))
+            self.demo.at(0.0)  # compiles the kernel now, and not on the first tick
             self._fleet_batch = self.publish_to(DeltaBatch, "delta/fleet/batch", STATE)
             self._fleet_joints = self.publish_to(JointState, "delta/fleet/joint_states", STATE)
             self._fleet_markers = self.publish_to(MarkerArray, "delta/fleet/markers", STATE)
             self.every(1.0 / p.fleet_rate, self._fleet_tick)
+        # The other kernels compile beside the first requests; with a warm cache that takes no time.
+        others = tuple(op for op in OPS if op not in ("fk", "ik"))
+        threading.Thread(target=self.delta.warm, args=(others,), daemon=True, name="warm").start()
 
     def cleanup(self) -> None:
         """Forget the demo."""
@@ -311,6 +317,8 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
     def _times(self, request: Any, longest: float, count: int) -> Any:
         """The time grid of a trajectory request."""
         period, samples = float(request.sample_period), int(request.samples)
+        if not math.isfinite(longest):
+            raise DeltaInput("goal", "is so far from start that the move has no finite duration")
         if not (math.isfinite(period) and period >= 0.0):
             raise DeltaInput("sample_period", f"must be a time of at least 0 s, got {period}")
         if period == 0.0:

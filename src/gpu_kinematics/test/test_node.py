@@ -170,7 +170,11 @@ def test_make_trajectory(ros):
     asked.samples, asked.sample_period, asked.overlap = 10, 0.0, 3.0
     refused = ros.call(MakeTrajectory, name, asked)
     assert refused.status.code == StatusCode.INVALID_INPUT and "overlap" in refused.status.message
-    asked.overlap, asked.goal = 0.5, to_field(goal + 0.5)
+    asked.overlap, asked.goal = 0.5, to_field(goal + 1e300)
+    assert ros.call(MakeTrajectory, name, asked).status.code == StatusCode.INVALID_INPUT
+    asked.goal = to_field(goal * np.nan)
+    assert ros.call(MakeTrajectory, name, asked).status.code == StatusCode.INVALID_INPUT
+    asked.goal = to_field(goal + 0.5)
     out = ros.call(MakeTrajectory, name, asked)
     assert out.status.code == StatusCode.UNREACHABLE and out.failed == 2
 
