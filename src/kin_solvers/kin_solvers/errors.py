@@ -1,0 +1,23 @@
+"""Errors of the solver, each with the status code of its kind."""
+
+from __future__ import annotations
+
+from kin_common.errors import InvalidInput, KinError, LimitExceeded
+
+__all__ = ["CuikError", "MechanismError", "SettingsError", "SizeError"]
+
+
+class CuikError(KinError):
+    """Root of all errors of this package."""
+
+
+class MechanismError(CuikError, InvalidInput):
+    """A mechanism that cannot be understood; ``field`` says where."""
+
+
+class SettingsError(CuikError, InvalidInput):
+    """A setting of the solver out of its range; ``field`` says which."""
+
+
+class SizeError(CuikError, LimitExceeded):
+    """A mechanism larger than the solver takes on."""

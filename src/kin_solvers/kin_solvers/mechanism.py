@@ -1,0 +1,322 @@
+"""Closed mechanisms: kinematic loops of equation (2) of the paper.
+
+A loop is a chain of constant transforms and of motions (a rotation about, or a translation along,
+X, Y or Z by one variable) whose product is the identity. Variables may be shared between loops.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kin_common import checks
+from kin_common.errors import InvalidInput
+from kin_common.rotations import inverse_transform
+from kin_solvers.errors import MechanismError, SizeError
+
+__all__ = [
+    "AXES",
+    "Constant",
+    "Loop",
+    "Mechanism",
+    "Motion",
+    "Variable",
+    "rotation",
+    "translation",
+]
+
+Matrix = NDArray[np.float64]
+
+AXES = ("x", "y", "z")
+MAX_JOINTS_PER_LOOP = 14
+MAX_VARIABLES = 64
+MAX_LOOPS = 32
+#: Largest magnitude of a length or a range [m, rad].
+MAX_MAGNITUDE = 1e6
+#: Largest defect of the rotation part of a constant transform.
+MAX_DEFECT = 1e-6
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One unknown of the mechanism.
+
+    Attributes:
+        name: Its name.
+        kind: "rotation" [rad] or "translation" [m].
+        lower: Lower end of its range [rad, m].
+        upper: Upper end of its range [rad, m]; a rotation may span more than a turn.
+    """
+
+    name: str
+    kind: str = "rotation"
+    lower: float = -math.pi
+    upper: float = math.pi
+
+    @property
+    def cyclic(self) -> bool:
+        """Whether it is an angle whose range is a whole turn or more."""
+        return self.kind == "rotation" and self.upper - self.lower >= 2.0 * math.pi - 1e-9
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant transform K of equation (2).
+
+    Attributes:
+        matrix: Homogeneous transform, shape (4, 4) [m].
+    """
+
+    matrix: Matrix = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A motion H(x) or J(theta) of equation (2).
+
+    Attributes:
+        variable: Index of the variable.
+        axis: 0, 1, 2 for X, Y, Z.
+        sign: +1, or -1 for a motion by the negative variable.
+    """
+
+    variable: int
+    axis: int = 2
+    sign: int = 1
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One kinematic loop.
+
+    Attributes:
+        factors: The factors of equation (2), in order.
+        closure: "pose": the product is the identity; "point": only its translation is zero, as for
+            a loop closed by a ball joint.
+        name: A name for messages.
+    """
+
+    factors: tuple[Constant | Motion, ...]
+    closure: str = "pose"
+    name: str = "loop"
+
+    @property
+    def motions(self) -> tuple[Motion, ...]:
+        """The motions among the factors."""
+        return tuple(f for f in self.factors if isinstance(f, Motion))
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A set of loops over a set of variables.
+
+    Attributes:
+        name: A name for messages.
+        variables: The unknowns.
+        loops: The loops.
+        target: For a serial arm: pose of the tip that closes the loop, shape (4, 4) [m].
+    """
+
+    name: str
+    variables: tuple[Variable, ...]
+    loops: tuple[Loop, ...]
+    target: Matrix | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables."""
+        return tuple(v.name for v in self.variables)
+
+    def index(self, name: str) -> int:
+        """Index of a variable by name."""
+        try:
+            checks.one_of("variable", name, self.names)
+        except InvalidInput as error:
+            raise MechanismError(error.field, error.problem) from None
+        return self.names.index(name)
+
+    def with_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> Mechanism:
+        """The same mechanism with other ranges for some of its variables."""
+        variables = list(self.variables)
+        for name, (lower, upper) in ranges.items():
+            k = self.index(name)
+            variables[k] = replace(variables[k], lower=float(lower), upper=float(upper))
+        return replace(self, variables=tuple(variables))
+
+    def with_target(self, target: ArrayLike) -> Mechanism:
+        """The same serial arm closed at another pose of its tip.
+
+        Args:
+            target: Homogeneous transform of the tip in the base, shape (4, 4) [m].
+        """
+        if self.target is None:
+            raise MechanismError("target", f"{self.name} is no serial arm with a target pose")
+        matrix = _transform("target", target)
+        loop = self.loops[0]
+        closing = Constant(inverse_transform(matrix))
+        loops = (replace(loop, factors=(*loop.factors[:-1], closing)), *self.loops[1:])
+        return replace(self, loops=loops, target=matrix)
+
+    def product(self, loop: int, q: ArrayLike) -> Matrix:
+        """The product of equation (2) of one loop at a configuration.
+
+        Args:
+            loop: Index of the loop.
+            q: Configuration, shape (V,) [rad, m].
+
+        Returns:
+            Homogeneous transform, shape (4, 4); the identity where the loop is closed.
+        """
+        values = np.asarray(q, dtype=np.float64)
+        result = np.eye(4)
+        for factor in self.loops[loop].factors:
+            if isinstance(factor, Constant):
+                result = result @ factor.matrix
+            else:
+                kind = self.variables[factor.variable].kind
+                value = factor.sign * values[factor.variable]
+                move = rotation if kind == "rotation" else translation
+                result = result @ move(factor.axis, value)
+        return result
+
+    def residual(self, q: ArrayLike) -> float:
+        """Largest violation of the loop equations at a configuration, shape (V,) [1, m]."""
+        worst = 0.0
+        for index, loop in enumerate(self.loops):
+            error = self.product(index, q) - np.eye(4)
+            if loop.closure == "point":
+                error = error[:3, 3:]
+            worst = max(worst, float(np.abs(error).max()))
+        return worst
+
+
+def rotation(axis: int, angle: float) -> Matrix:
+    """Rotation about X, Y or Z by an angle [rad], as a homogeneous transform."""
+    c, s = math.cos(angle), math.sin(angle)
+    i, j = (axis + 1) % 3, (axis + 2) % 3
+    result = np.eye(4)
+    result[i, i] = result[j, j] = c
+    result[i, j], result[j, i] = -s, s
+    return result
+
+
+def translation(axis: int, distance: float) -> Matrix:
+    """Translation along X, Y or Z by a distance [m], as a homogeneous transform."""
+    result = np.eye(4)
+    result[axis, 3] = distance
+    return result
+
+
+def _transform(where: str, matrix: ArrayLike) -> Matrix:
+    """A rigid transform, checked; shape (4, 4)."""
+    try:
+        result = checks.shape(where, matrix, (4, 4)).copy()
+    except InvalidInput as error:
+        raise MechanismError(error.field, error.problem) from None
+    R = result[:3, :3]
+    if np.abs(R @ R.T - np.eye(3)).max() > MAX_DEFECT or np.linalg.det(R) < 0.0:
+        raise MechanismError(where, "the upper left 3x3 block is no rotation")
+    if np.abs(result[3] - (0.0, 0.0, 0.0, 1.0)).max() > 0.0:
+        raise MechanismError(where, "the last row must be 0, 0, 0, 1")
+    if np.abs(result).max() > MAX_MAGNITUDE:
+        raise MechanismError(where, f"a length is larger than {MAX_MAGNITUDE:g} m")
+    # Nearest rotation: the bound on rounding counts on orthonormal constants.
+    u, _, vt = np.linalg.svd(R)
+    nearest = u @ vt
+    if np.abs(nearest - R).max() > 1e-15:
+        result[:3, :3] = nearest
+    return result
+
+
+def _check(mechanism: Mechanism) -> None:
+    """Refuse what is no mechanism, with the place and the reason."""
+    variables, loops = mechanism.variables, mechanism.loops
+    if not variables:
+        raise MechanismError("variables", "there are none")
+    if not loops:
+        raise MechanismError("loops", "there are none")
+    if len(variables) > MAX_VARIABLES:
+        raise SizeError(f"variables: {len(variables)} is more than the limit of {MAX_VARIABLES}")
+    if len(loops) > MAX_LOOPS:
+        raise SizeError(f"loops: {len(loops)} is more than the limit of {MAX_LOOPS}")
+    seen: set[str] = set()
+    for variable in variables:
+        _check_variable(variable, seen)
+    used: set[int] = set()
+    for number, loop in enumerate(loops):
+        used |= _check_loop(f"loops[{number}] ({loop.name})", loop, len(variables))
+    idle = [v.name for k, v in enumerate(variables) if k not in used]
+    if idle:
+        raise MechanismError("variables", f"{', '.join(idle)} appear in no loop")
+    _check_connected(loops)
+
+
+def _check_variable(variable: Variable, seen: set[str]) -> None:
+    where = f"variables.{variable.name}"
+    if not variable.name or not isinstance(variable.name, str):
+        raise MechanismError("variables", "a name is empty")
+    if variable.name in seen:
+        raise MechanismError(where, "this name stands twice")
+    seen.add(variable.name)
+    if variable.kind not in ("rotation", "translation"):
+        raise MechanismError(
+            f"{where}.type", f"must be 'rotation' or 'translation', got {variable.kind!r}"
+        )
+    lower, upper = variable.lower, variable.upper
+    if not (math.isfinite(lower) and math.isfinite(upper)):
+        raise MechanismError(f"{where}.range", f"must be finite, got [{lower}, {upper}]")
+    if not lower < upper:
+        raise MechanismError(
+            f"{where}.range", f"must have a lower end below its upper end, got [{lower}, {upper}]"
+        )
+    if max(abs(lower), abs(upper)) > MAX_MAGNITUDE:
+        raise MechanismError(f"{where}.range", f"reaches beyond {MAX_MAGNITUDE:g}")
+    if upper - lower < 1e-12 * (1.0 + abs(lower)):
+        raise MechanismError(f"{where}.range", "is of no length; write it as a constant")
+
+
+def _check_loop(where: str, loop: Loop, count: int) -> set[int]:
+    if loop.closure not in ("pose", "point"):
+        raise MechanismError(f"{where}.closure", f"must be 'pose' or 'point', got {loop.closure!r}")
+    used: set[int] = set()
+    for k, factor in enumerate(loop.factors):
+        if isinstance(factor, Constant):
+            _transform(f"{where}.chain[{k}]", factor.matrix)
+        else:
+            if not 0 <= factor.variable < count:
+                raise MechanismError(f"{where}.chain[{k}]", "names an unknown variable")
+            if factor.axis not in (0, 1, 2) or factor.sign not in (-1, 1):
+                raise MechanismError(f"{where}.chain[{k}]", "axis must be x, y or z, sign +1 or -1")
+            used.add(factor.variable)
+    joints = len(loop.motions)
+    if joints < 2:
+        raise MechanismError(where, f"has {joints} motions; a loop needs at least 2")
+    if joints > MAX_JOINTS_PER_LOOP:
+        raise SizeError(f"{where}: {joints} motions are more than the limit of {MAX_JOINTS_PER_LOOP}")
+    return used
+
+
+def _check_connected(loops: Sequence[Loop]) -> None:
+    """Loops that share no variable are problems of their own: their solutions would multiply."""
+    groups: list[set[int]] = []
+    for loop in loops:
+        mine = {m.variable for m in loop.motions}
+        apart = []
+        for group in groups:
+            if group & mine:
+                mine |= group
+            else:
+                apart.append(group)
+        groups = [*apart, mine]
+    if len(groups) > 1:
+        raise MechanismError(
+            "loops",
+            f"they fall into {len(groups)} groups that share no variable; solve each by itself",
+        )

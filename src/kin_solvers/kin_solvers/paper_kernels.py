@@ -1,0 +1,415 @@
+"""The paper's algorithm, compiled: Fig. 2 (search) and Fig. 3 (Reduce_Box).
+
+A rotation is two scalars y = cos, z = sin with y^2 + z^2 = 1, a translation is one scalar. The three
+parts of Reduce_Box are the units of the paper's pipeline: corner products (VU0), projection on the
+coordinate planes (VU1), clippings (the RISC processor).
+
+Departure: read literally, Fig. 3 clips with bounds that an earlier clipping of the same call has
+moved, against projections of the old box, and so loses solutions. Here every trapezoid is clipped on
+the bounds the projections belong to, and the results are intersected.
+
+``*_naive`` states the figure as it stands, corner by corner; the other version shares the partial
+products of neighbouring corners and folds minima and maxima joint by joint. Both perform the same
+floating-point operations on every corner, so they agree to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+#: Padding of the clippings against rounding.
+PAD = 4e-15
+EMPTY, REDUCED = 0, 1
+_INF = math.inf
+
+jit = njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
+
+
+@jit
+def _corner_matrix(C, translation, y, z, G):
+    """G = Z C at one corner, 3 x 4 numbers."""
+    for c in range(4):
+        if translation:
+            G[c] = C[c]
+            G[4 + c] = C[4 + c]
+        else:
+            G[c] = y * C[c] - z * C[4 + c]
+            G[4 + c] = z * C[c] + y * C[4 + c]
+        G[8 + c] = C[8 + c]
+    if translation:
+        G[11] += y
+
+
+@jit
+def corner_products_naive(C, translation, scalar, box, first, n, matrices, products):
+    """VU0: generate and multiply the matrix sequence of every corner; products[corner, 12]."""
+    bits = 0
+    for t in range(n):
+        bits += 1 if translation[first + t] else 2
+    for corner in range(1 << bits):
+        bit = 0
+        for t in range(n):
+            f = first + t
+            s = scalar[f]
+            y = box[s, (corner >> bit) & 1]
+            bit += 1
+            z = 0.0
+            if not translation[f]:
+                z = box[s + 1, (corner >> bit) & 1]
+                bit += 1
+            _corner_matrix(C[f], translation[f], y, z, matrices[t])
+        out = products[corner]
+        M0 = matrices[0]
+        for r in range(12):
+            out[r] = M0[r]
+        for t in range(1, n):
+            G = matrices[t]
+            for r in range(3):
+                a = out[4 * r]
+                b = out[4 * r + 1]
+                c = out[4 * r + 2]
+                d = out[4 * r + 3]
+                out[4 * r] = a * G[0] + b * G[4] + c * G[8]
+                out[4 * r + 1] = a * G[1] + b * G[5] + c * G[9]
+                out[4 * r + 2] = a * G[2] + b * G[6] + c * G[10]
+                out[4 * r + 3] = a * G[3] + b * G[7] + c * G[11] + d
+    return bits
+
+
+@jit
+def project_naive(products, bits, low, high):
+    """VU1: minima and maxima of every entry at both ends of every scalar; low[scalar, end, 12]."""
+    for b in range(bits):
+        for end in range(2):
+            for r in range(12):
+                low[b, end, r] = _INF
+                high[b, end, r] = -_INF
+    for corner in range(1 << bits):
+        s = products[corner]
+        for b in range(bits):
+            end = (corner >> b) & 1
+            for r in range(12):
+                low[b, end, r] = min(low[b, end, r], s[r])
+                high[b, end, r] = max(high[b, end, r], s[r])
+
+
+@jit
+def corner_products(C, translation, scalar, box, first, n, matrix, side, spare):
+    """VU0 with shared partial products: side[12, corner]; the same numbers as the naive version."""
+    f = first
+    count = 0
+    target = side if n % 2 == 1 else spare
+    bits = 0
+    for t in range(n):
+        f = first + t
+        source = target
+        if t > 0:
+            target = spare if (n - 1 - t) % 2 == 1 else side
+        corners = 2 if translation[f] else 4
+        s = scalar[f]
+        for i in range(corners):
+            y = box[s, i & 1]
+            z = 0.0 if translation[f] else box[s + 1, i >> 1]
+            _corner_matrix(C[f], translation[f], y, z, matrix)
+            if t == 0:
+                for r in range(12):
+                    target[r, i] = matrix[r]
+                continue
+            base = i * count
+            for r in range(3):
+                for c in range(4):
+                    g0 = matrix[c]
+                    g1 = matrix[4 + c]
+                    g2 = matrix[8 + c]
+                    x0 = source[4 * r]
+                    x1 = source[4 * r + 1]
+                    x2 = source[4 * r + 2]
+                    x3 = source[4 * r + 3]
+                    out = target[4 * r + c]
+                    if c == 3:
+                        for j in range(count):
+                            out[base + j] = x0[j] * g0 + x1[j] * g1 + x2[j] * g2 + x3[j]
+                    else:
+                        for j in range(count):
+                            out[base + j] = x0[j] * g0 + x1[j] * g1 + x2[j] * g2
+        count = corners if t == 0 else count * corners
+        bits += 1 if translation[f] else 2
+    return bits
+
+
+@jit
+def project(side, translation, first, n, bits, fold_low, fold_high, low, high):
+    """VU1 with folds: the joints in turn, the slowest-varying first."""
+    for r in range(12):
+        size = 1 << bits
+        b = bits
+        source_low = side[r]
+        source_high = side[r]
+        for t in range(n - 1, -1, -1):
+            corners = 2 if translation[first + t] else 4
+            size //= corners
+            b -= 1 if corners == 2 else 2
+            block_low = np.empty(4)
+            block_high = np.empty(4)
+            for i in range(corners):
+                x = _INF
+                y = -_INF
+                for j in range(i * size, (i + 1) * size):
+                    x = min(x, source_low[j])
+                    y = max(y, source_high[j])
+                block_low[i] = x
+                block_high[i] = y
+            if corners == 2:
+                for end in range(2):
+                    low[b, end, r] = block_low[end]
+                    high[b, end, r] = block_high[end]
+            else:
+                low[b, 0, r] = min(block_low[0], block_low[2])
+                high[b, 0, r] = max(block_high[0], block_high[2])
+                low[b, 1, r] = min(block_low[1], block_low[3])
+                high[b, 1, r] = max(block_high[1], block_high[3])
+                low[b + 1, 0, r] = min(block_low[0], block_low[1])
+                high[b + 1, 0, r] = max(block_high[0], block_high[1])
+                low[b + 1, 1, r] = min(block_low[2], block_low[3])
+                high[b + 1, 1, r] = max(block_high[2], block_high[3])
+            if t > 0:
+                for j in range(size):
+                    x = min(source_low[j], source_low[size + j])
+                    y = max(source_high[j], source_high[size + j])
+                    if corners == 4:
+                        x = min(x, min(source_low[2 * size + j], source_low[3 * size + j]))
+                        y = max(y, max(source_high[2 * size + j], source_high[3 * size + j]))
+                    fold_low[j] = x
+                    fold_high[j] = y
+                source_low = fold_low
+                source_high = fold_high
+
+
+@jit
+def _trapezoid_clipping(lower, upper, low_l, high_l, low_u, high_u):
+    """The part of [lower, upper] where the trapezoid of Fig. 1b meets zero; empty if from > to."""
+    a = lower
+    b = upper
+    span = upper - lower
+    if low_l > 0.0:
+        if low_u > 0.0:
+            return 1.0, -1.0
+        a = max(a, lower + span * (low_l / (low_l - low_u)))
+    elif low_u > 0.0:
+        b = min(b, lower + span * (low_l / (low_l - low_u)))
+    if high_l < 0.0:
+        if high_u < 0.0:
+            return 1.0, -1.0
+        a = max(a, lower + span * (high_l / (high_l - high_u)))
+    elif high_u < 0.0:
+        b = min(b, lower + span * (high_l / (high_l - high_u)))
+    return a, b
+
+
+@jit
+def _circle_range(other_lower, other_upper):
+    """Smallest and largest |y| on the unit circle with z in [lower, upper]; negative if none."""
+    big = max(abs(other_lower), abs(other_upper))
+    small = 0.0
+    if other_lower > 0.0:
+        small = other_lower
+    elif other_upper < 0.0:
+        small = -other_upper
+    if small - PAD > 1.0:
+        return 1.0, -1.0
+    inner = 1.0 - big * big - PAD
+    outer = 1.0 - small * small + PAD
+    return math.sqrt(max(0.0, inner)), math.sqrt(max(0.0, outer))
+
+
+@jit
+def _rectangle_circle_clipping(box, s, w):
+    """Clip scalar s with the circle through its range and that of scalar w; False if empty."""
+    a, b = _circle_range(box[w, 0], box[w, 1])
+    if b < 0.0:
+        return False
+    a -= PAD
+    b += PAD
+    lower = box[s, 0]
+    upper = box[s, 1]
+    lower = max(lower, -b)
+    upper = min(upper, b)
+    if a > 0.0:
+        if lower > -a:
+            lower = max(lower, a)
+        if upper < a:
+            upper = min(upper, -a)
+    box[s, 0] = lower
+    box[s, 1] = upper
+    return lower <= upper
+
+
+@jit
+def clip_loop(translation, scalar, first, n, point, delta, low, high, box, clipped):
+    """The RISC processor: all clippings of one loop; the box in place. False if empty."""
+    b = 0
+    for t in range(n):
+        f = first + t
+        for part in range(1 if translation[f] else 2):
+            s = scalar[f] + part
+            a_all = box[s, 0]
+            b_all = box[s, 1]
+            pad = PAD * (1.0 + abs(box[s, 0]) + abs(box[s, 1]))
+            for r in range(12):
+                if point and r % 4 != 3:
+                    continue
+                target = 1.0 if (r == 0 or r == 5 or r == 10) else 0.0
+                x, y = _trapezoid_clipping(
+                    box[s, 0],
+                    box[s, 1],
+                    low[b, 0, r] - target - delta,
+                    high[b, 0, r] - target + delta,
+                    low[b, 1, r] - target - delta,
+                    high[b, 1, r] - target + delta,
+                )
+                if x > y + pad:
+                    return False
+                a_all = max(a_all, x - pad)
+                b_all = min(b_all, y + pad)
+            if a_all > b_all:
+                return False
+            clipped[s, 0] = a_all
+            clipped[s, 1] = b_all
+            b += 1
+    for t in range(n):
+        f = first + t
+        s = scalar[f]
+        for part in range(1 if translation[f] else 2):
+            box[s + part, 0] = clipped[s + part, 0]
+            box[s + part, 1] = clipped[s + part, 1]
+        if not translation[f]:
+            if not _rectangle_circle_clipping(box, s + 1, s):
+                return False
+            if not _rectangle_circle_clipping(box, s, s + 1):
+                return False
+    return True
+
+
+@jit
+def reduce_box(offsets, C, translation, scalar, point, delta, naive, box, buffers, low, high):
+    """Reduce_Box (Fig. 3), in place."""
+    matrices, products, side, spare, folds, clipped = buffers
+    for l in range(point.size):
+        first = offsets[l]
+        n = offsets[l + 1] - first
+        if naive:
+            bits = corner_products_naive(
+                C, translation, scalar, box, first, n, matrices, products
+            )
+            project_naive(products, bits, low, high)
+        else:
+            bits = corner_products(
+                C, translation, scalar, box, first, n, matrices[0], side, spare
+            )
+            project(side, translation, first, n, bits, folds[0], folds[1], low, high)
+        if not clip_loop(
+            translation, scalar, first, n, point[l], delta[l], low, high, box, clipped
+        ):
+            return EMPTY
+    return REDUCED
+
+
+@jit
+def box_sizes(box):
+    """Longest side and volume of a box of scalars."""
+    longest = 0.0
+    volume = 1.0
+    for s in range(box.shape[0]):
+        side = box[s, 1] - box[s, 0]
+        longest = max(longest, side)
+        volume *= max(side, 1e-20)
+    return longest, volume
+
+
+@jit
+def split(box, first, second):
+    """Split a box at the middle of its widest side."""
+    j = 0
+    for s in range(box.shape[0]):
+        if box[s, 1] - box[s, 0] > box[j, 1] - box[j, 0]:
+            j = s
+    middle = 0.5 * (box[j, 0] + box[j, 1])
+    first[:, :] = box
+    second[:, :] = box
+    first[j, 0] = middle
+    second[j, 1] = middle
+
+
+@jit
+def search(offsets, C, translation, scalar, point, delta, naive, stack, weight, queued, sigma, rho,
+           limit, flag, found, counters):
+    """The Cuik algorithm (Fig. 2) on a stack of boxes of scalars, shape (S, 2) each.
+
+    Stops when the stack is empty, ``limit`` boxes were processed, the found boxes fill their array
+    or the flag is raised; what is left stays on the stack.
+
+    Returns:
+        Number of boxes left, number of boxes found.
+    """
+    S = stack.shape[1]
+    longest_loop = 0
+    most_bits = 0
+    for l in range(point.size):
+        n = offsets[l + 1] - offsets[l]
+        bits = 0
+        for f in range(offsets[l], offsets[l + 1]):
+            bits += 1 if translation[f] else 2
+        longest_loop = max(longest_loop, n)
+        most_bits = max(most_bits, bits)
+    corners = 1 << most_bits
+    buffers = (
+        np.empty((longest_loop, 12)),
+        np.empty((corners if naive else 1, 12)),
+        np.empty((12, 1 if naive else corners)),
+        np.empty((12, 1 if naive else corners)),
+        np.empty((2, corners)),
+        np.empty((S, 2)),
+    )
+    low = np.empty((most_bits, 2, 12))
+    high = np.empty((most_bits, 2, 12))
+    box = np.empty((S, 2))
+    done = 0
+    n_found = 0
+    while queued > 0 and done < limit and flag[0] == 0:
+        if n_found == found.shape[0] or queued + 1 > stack.shape[0]:
+            break
+        queued -= 1
+        done += 1
+        share = weight[queued]
+        box[:, :] = stack[queued]
+        longest, volume = box_sizes(box)
+        while True:
+            before = volume
+            state = reduce_box(
+                offsets, C, translation, scalar, point, delta, naive, box, buffers, low, high
+            )
+            counters[1] += 1
+            if state == EMPTY:
+                break
+            longest, volume = box_sizes(box)
+            if longest <= sigma or volume > rho * before:
+                break
+        counters[0] += 1
+        if state == EMPTY:
+            counters[3] += 1
+            counters[4] += share
+        elif longest <= sigma:
+            counters[2] += 1
+            counters[4] += share
+            found[n_found] = box
+            n_found += 1
+        else:
+            split(box, stack[queued], stack[queued + 1])
+            weight[queued] = 0.5 * share
+            weight[queued + 1] = 0.5 * share
+            queued += 2
+        counters[5] = queued
+    return queued, n_found
