@@ -1,5 +1,7 @@
 """Reduce_Box and the search of the fast method, compiled.
 
+The kernels take arrays one by one: a tuple of them would cost a reference count at each use.
+
 Notation (docs/cuik.md has the derivation):
 
 * A loop Z_1 C_1 ... Z_n C_n = I is cut in two: F = A - B with A a product of the second half and B
@@ -14,7 +16,6 @@ Notation (docs/cuik.md has the derivation):
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -31,55 +32,55 @@ LANES = 4
 
 jit = njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz", "contract"})
 
-EMPTY, REDUCED = 0, 1
+# Rows of a hull: cosine and sine of its vertices, and sine and cosine relative to the middle.
+Y, Z, U, V = 0, 1, 2, 3
 _HALF_PI = 0.5 * math.pi
 _TWO_PI = 2.0 * math.pi
 _INF = math.inf
 
 
 @jit
-def enclose(lower, upper, translation, count, y, z, u, v, mid, half):
+def enclose(lower, upper, translation, count, hull, middle, half):
     """Vertices of the hull of every variable.
 
-    Writes for variable k: ``count[k]`` vertices (y, z) (for a translation: y = the travel), their
-    coordinates u = sin and v = cos relative to the middle, the middle and the half-width.
+    Writes for variable k: ``count[k]`` vertices in ``hull[k]``, shape (4, 4), as rows Y, Z (for a
+    translation: Y = the travel), U = sin and V = cos relative to the middle; the middle, and the
+    half-width with its padding.
 
     Returns:
-        The largest half-width of an angle, and whether any hull has 4 vertices.
+        The largest half-width, and whether any hull has 4 vertices.
     """
     widest = 0.0
     wide = False
     for k in range(lower.size):
         m = 0.5 * (lower[k] + upper[k])
         h = 0.5 * (upper[k] - lower[k]) + PAD * (1.0 + abs(m))
-        mid[k] = m
+        middle[k] = m
         half[k] = h
         widest = max(widest, h)
         if translation[k]:
             count[k] = 2
-            y[k, 0] = m - h
-            y[k, 1] = m + h
-            u[k, 0] = -h
-            u[k, 1] = h
+            hull[k, Y, 0] = m - h
+            hull[k, Y, 1] = m + h
+            hull[k, U, 0] = -h
+            hull[k, U, 1] = h
             continue
         cm = math.cos(m)
         sm = math.sin(m)
         if h < NARROW:
             s = math.sin(h)
             c = math.sqrt(1.0 - s * s)
+            apex = 1.0 / c
             count[k] = 3
-            v[k, 0] = c
-            u[k, 0] = -s
-            v[k, 1] = 1.0 / c
-            u[k, 1] = 0.0
-            v[k, 2] = c
-            u[k, 2] = s
-            y[k, 0] = cm * c + sm * s
-            z[k, 0] = sm * c - cm * s
-            y[k, 1] = cm * v[k, 1]
-            z[k, 1] = sm * v[k, 1]
-            y[k, 2] = cm * c - sm * s
-            z[k, 2] = sm * c + cm * s
+            hull[k, U, 0] = -s
+            hull[k, U, 1] = 0.0
+            hull[k, U, 2] = s
+            hull[k, Y, 0] = cm * c + sm * s
+            hull[k, Z, 0] = sm * c - cm * s
+            hull[k, Y, 1] = cm * apex
+            hull[k, Z, 1] = sm * apex
+            hull[k, Y, 2] = cm * c - sm * s
+            hull[k, Z, 2] = sm * c + cm * s
             continue
         wide = True
         count[k] = 4
@@ -92,17 +93,17 @@ def enclose(lower, upper, translation, count, y, z, u, v, mid, half):
             outer = math.sin(h)
         elif h < math.pi:
             c = math.cos(h)
-        v[k, 0] = c
-        u[k, 0] = -outer
-        v[k, 1] = 1.0
-        u[k, 1] = -inner
-        v[k, 2] = 1.0
-        u[k, 2] = inner
-        v[k, 3] = c
-        u[k, 3] = outer
+        hull[k, V, 0] = c
+        hull[k, U, 0] = -outer
+        hull[k, V, 1] = 1.0
+        hull[k, U, 1] = -inner
+        hull[k, V, 2] = 1.0
+        hull[k, U, 2] = inner
+        hull[k, V, 3] = c
+        hull[k, U, 3] = outer
         for i in range(4):
-            y[k, i] = cm * v[k, i] - sm * u[k, i]
-            z[k, i] = sm * v[k, i] + cm * u[k, i]
+            hull[k, Y, i] = cm * hull[k, V, i] - sm * hull[k, U, i]
+            hull[k, Z, i] = sm * hull[k, V, i] + cm * hull[k, U, i]
     return widest, wide
 
 
@@ -133,13 +134,24 @@ def _vertex_matrix(C, f, translation, y, z, inverse, G, g):
             G[g, 12 + c] += 2.0 * y * C[f, 8 + c]
         G[g, 15] += y * y + 2.0 * y * C[f, 11]
     else:
-        for c in range(4):
-            c0 = C[f, c]
-            c1 = C[f, 4 + c]
-            G[g, c] = y * c0 - z * c1
-            G[g, 4 + c] = z * c0 + y * c1
-            G[g, 8 + c] = C[f, 8 + c]
-            G[g, 12 + c] = C[f, 12 + c]
+        a0 = C[f, 0]
+        a1 = C[f, 1]
+        a2 = C[f, 2]
+        a3 = C[f, 3]
+        b0 = C[f, 4]
+        b1 = C[f, 5]
+        b2 = C[f, 6]
+        b3 = C[f, 7]
+        G[g, 0] = y * a0 - z * b0
+        G[g, 1] = y * a1 - z * b1
+        G[g, 2] = y * a2 - z * b2
+        G[g, 3] = y * a3 - z * b3
+        G[g, 4] = z * a0 + y * b0
+        G[g, 5] = z * a1 + y * b1
+        G[g, 6] = z * a2 + y * b2
+        G[g, 7] = z * a3 + y * b3
+        for r in range(8, ROWS):
+            G[g, r] = C[f, r]
 
 
 @jit
@@ -150,21 +162,21 @@ def _multiply(M, i, G, j, E, unit, out, k):
     is the middle entry of M (0 for a derivative). Rows are addressed by number, because a slice
     would count references in the innermost loop.
     """
-    for r in range(3):
+    for r in range(4):
         a = M[i, 4 * r]
         b = M[i, 4 * r + 1]
         c = M[i, 4 * r + 2]
         d = M[i, 4 * r + 3]
-        for q in range(4):
-            out[k, 4 * r + q] = a * G[j, q] + b * G[j, 4 + q] + c * G[j, 8 + q] + d * E[q]
-    a = M[i, 12]
-    b = M[i, 13]
-    c = M[i, 14]
-    d = M[i, 15]
-    for q in range(4):
-        out[k, 12 + q] = (
-            a * G[j, q] + b * G[j, 4 + q] + c * G[j, 8 + q] + d * E[q] + unit * G[j, 12 + q]
-        )
+        e = unit if r == 3 else 0.0
+        # All four before the first store: the compiler must assume that ``out`` overlaps G.
+        x0 = a * G[j, 0] + b * G[j, 4] + c * G[j, 8] + d * E[0] + e * G[j, 12]
+        x1 = a * G[j, 1] + b * G[j, 5] + c * G[j, 9] + d * E[1] + e * G[j, 13]
+        x2 = a * G[j, 2] + b * G[j, 6] + c * G[j, 10] + d * E[2] + e * G[j, 14]
+        x3 = a * G[j, 3] + b * G[j, 7] + c * G[j, 11] + d * E[3] + e * G[j, 15]
+        out[k, 4 * r] = x0
+        out[k, 4 * r + 1] = x1
+        out[k, 4 * r + 2] = x2
+        out[k, 4 * r + 3] = x3
 
 
 @jit
@@ -204,187 +216,85 @@ def _vertex_products(sides, base, spare, G, E, first, length, counts):
     return n
 
 
-class Tables(NamedTuple):
-    """The arrays of a ``System``, as the kernels take them."""
-
-    translation: Any
-    cyclic: Any
-    offsets: Any
-    factor_variable: Any
-    C: Any
-    C_inverse: Any
-    C_first: Any
-    point: Any
-    reach: Any
-    delta_wide: Any
-    delta_narrow: Any
-    shared: Any
-
-
-class Work(NamedTuple):
-    """Buffers of one thread."""
-
-    count: Any
-    y: Any
-    z: Any
-    u: Any
-    v: Any
-    mid: Any
-    half: Any
-    G: Any
-    G_count: Any
-    G_variable: Any
-    cut: Any
-    sides: Any
-    spare: Any
-    sizes: Any
-    E: Any
-    J: Any
-    P: Any
-    N: Any
-    after: Any
-    mean: Any
-    X: Any
-    column: Any
-    value: Any
-    low: Any
-    high: Any
-    all_low: Any
-    all_high: Any
-    row_low: Any
-    row_high: Any
-    slack: Any
-    clip: Any
-
-
 @jit
-def make_work(T):
-    """Buffers for the system T."""
-    V = T.translation.size
-    L = T.point.size
-    F = T.factor_variable.size
-    longest = 1
-    for l in range(L):
-        n = T.offsets[l + 1] - T.offsets[l]
-        longest = max(longest, (n + 1) // 2)
-    width = max(16, 4**longest)
-    return Work(
-        np.zeros(V, np.int64),
-        np.zeros((V, 4)),
-        np.zeros((V, 4)),
-        np.zeros((V, 4)),
-        np.zeros((V, 4)),
-        np.zeros(V),
-        np.zeros(V),
-        np.zeros((4 * F, ROWS)),
-        np.zeros(F, np.int64),
-        np.zeros(F, np.int64),
-        np.zeros(L, np.int64),
-        np.zeros((2 * L * width, ROWS)),
-        np.zeros((width, ROWS)),
-        np.zeros(2 * L, np.int64),
-        np.array([0.0, 0.0, 0.0, 1.0]),
-        np.zeros((V, ROWS * L)),
-        np.zeros((V, ROWS * L)),
-        np.zeros((V, V)),
-        np.zeros((longest + 1, ROWS)),
-        np.zeros((longest + 1, ROWS)),
-        np.zeros((2, ROWS)),
-        np.zeros((ROWS, LANES)),
-        np.zeros((width, LANES)),
-        np.zeros((4, ROWS)),
-        np.zeros((4, ROWS)),
-        np.zeros((2, ROWS)),
-        np.zeros((2, ROWS)),
-        np.zeros((V, 4)),
-        np.zeros((V, 4)),
-        np.zeros(V),
-        np.zeros((V, 4)),
-    )
-
-
-@jit
-def _cut_loops(T, W, rotate):
+def _cut_loops(offsets, owner, point, translation, C, C_inverse, C_first, rotate, count, hull,
+               G, G_count, G_variable, cut, sides, spare, sizes, E, X):
     """Cut every loop in halves at a place that moves with ``rotate``; all vertex products."""
-    offsets = T.offsets
-    owner = T.factor_variable
-    translation = T.translation
-    count = W.count
-    y = W.y
-    z = W.z
-    G = W.G
-    G_count = W.G_count
-    G_variable = W.G_variable
-    E = W.E
-    width = W.spare.shape[0]
-    for l in range(T.point.size):
+    width = spare.shape[0]
+    for l in range(point.size):
         o = offsets[l]
         n = offsets[l + 1] - o
-        start = 0 if T.point[l] else rotate % n
+        start = 0 if point[l] else rotate % n
         p = n // 2
-        W.cut[l] = p
+        cut[l] = p
         for t in range(n):
             f = start + p - 1 - t if t < p else start + t
             if f >= n:
                 f -= n
             k = owner[o + f]
-            m = count[k]
             G_variable[o + t] = k
-            G_count[o + t] = m
+            G_count[o + t] = count[k]
             g = 4 * (o + t)
-            if t < p:
-                for i in range(m):
-                    _vertex_matrix(
-                        T.C_inverse, o + f, translation[k], y[k, i], z[k, i], True, G, g + i
-                    )
-            else:
-                for i in range(m):
-                    _vertex_matrix(T.C, o + f, translation[k], y[k, i], z[k, i], False, G, g + i)
-        if T.point[l]:  # the leading constant belongs to the inverse half
+            for i in range(count[k]):
+                y = hull[k, Y, i]
+                z = hull[k, Z, i]
+                if t < p:
+                    _vertex_matrix(C_inverse, o + f, translation[k], y, z, True, G, g + i)
+                else:
+                    _vertex_matrix(C, o + f, translation[k], y, z, False, G, g + i)
+        if point[l]:  # the leading constant belongs to the inverse half
             g = 4 * (o + p - 1)
             for i in range(G_count[o + p - 1]):
                 for r in range(ROWS):
-                    W.X[0, r] = G[g + i, r]
-                _multiply(W.X, 0, T.C_first, l, E, 1.0, G, g + i)
+                    X[0, r] = G[g + i, r]
+                _multiply(X, 0, C_first, l, E, 1.0, G, g + i)
         base = 2 * l * width
-        W.sizes[2 * l] = _vertex_products(W.sides, base, W.spare, G, E, o, p, G_count)
-        W.sizes[2 * l + 1] = _vertex_products(
-            W.sides, base + width, W.spare, G, E, o + p, n - p, G_count
+        sizes[2 * l] = _vertex_products(sides, base, spare, G, E, o, p, G_count)
+        sizes[2 * l + 1] = _vertex_products(
+            sides, base + width, spare, G, E, o + p, n - p, G_count
         )
 
 
 @jit
-def _extremes(values, base, size, low, high, row):
-    """Extremes of each column over ``size`` rows of ``values`` from ``base``; into low[row]."""
-    for r in range(ROWS):
-        low[row, r] = values[base, r]
-        high[row, r] = values[base, r]
-    for j in range(base + 1, base + size):
-        for r in range(ROWS):
-            x = values[j, r]
-            low[row, r] = x if x < low[row, r] else low[row, r]
-            high[row, r] = x if x > high[row, r] else high[row, r]
+def _extremes(values, base, size, stride, vertices, low, high, row):
+    """Extremes of every column for each vertex i of the joint with this stride: low[row + i].
 
-
-@jit
-def _extremes_by_vertex(values, base, size, stride, vertices, low, high):
-    """The same for each vertex i of the joint with this stride: low[i], high[i]."""
+    With stride = size and one vertex: over all rows.
+    """
     for i in range(vertices):
         start = base + i * stride
-        for r in range(ROWS):
-            low[i, r] = values[start, r]
-            high[i, r] = values[start, r]
-        for block in range(start, base + size, stride * vertices):
-            for j in range(block, block + stride):
-                for r in range(ROWS):
-                    x = values[j, r]
-                    low[i, r] = x if x < low[i, r] else low[i, r]
-                    high[i, r] = x if x > high[i, r] else high[i, r]
+        for c in range(0, ROWS, 4):
+            a0 = b0 = values[start, c]
+            a1 = b1 = values[start, c + 1]
+            a2 = b2 = values[start, c + 2]
+            a3 = b3 = values[start, c + 3]
+            for block in range(start, base + size, stride * vertices):
+                for j in range(block, block + stride):
+                    x0 = values[j, c]
+                    x1 = values[j, c + 1]
+                    x2 = values[j, c + 2]
+                    x3 = values[j, c + 3]
+                    a0 = x0 if x0 < a0 else a0
+                    a1 = x1 if x1 < a1 else a1
+                    a2 = x2 if x2 < a2 else a2
+                    a3 = x3 if x3 < a3 else a3
+                    b0 = x0 if x0 > b0 else b0
+                    b1 = x1 if x1 > b1 else b1
+                    b2 = x2 if x2 > b2 else b2
+                    b3 = x3 if x3 > b3 else b3
+            low[row + i, c] = a0
+            low[row + i, c + 1] = a1
+            low[row + i, c + 2] = a2
+            low[row + i, c + 3] = a3
+            high[row + i, c] = b0
+            high[row + i, c + 1] = b1
+            high[row + i, c + 2] = b2
+            high[row + i, c + 3] = b3
 
 
 @jit
-def _clip(u, k, low, high, row, n):
-    """Where a segment-trapezoid clipping leaves the coordinate u: (from, to), empty if from > to.
+def _clip(hull, k, coordinate, low, high, row, n):
+    """Where a segment-trapezoid clipping leaves one coordinate: (from, to), empty if from > to.
 
     The generalisation of Fig. 1 of the paper to n vertices: the u with lower hull of (u, low) <= 0
     and upper hull of (u, high) >= 0.
@@ -394,7 +304,7 @@ def _clip(u, k, low, high, row, n):
     c = _INF
     d = -_INF
     for i in range(n):
-        x = u[k, i]
+        x = hull[k, coordinate, i]
         if low[row, i] <= 0.0:
             a = min(a, x)
             b = max(b, x)
@@ -404,34 +314,36 @@ def _clip(u, k, low, high, row, n):
     if a > b or c > d:
         return 1.0, -1.0
     for i in range(n):
-        below = low[row, i] <= 0.0
-        above = high[row, i] >= 0.0
-        for j in range(n):
-            if below and low[row, j] > 0.0:
-                x = u[k, i] + (u[k, j] - u[k, i]) * (low[row, i] / (low[row, i] - low[row, j]))
-                a = min(a, x)
-                b = max(b, x)
-            if above and high[row, j] < 0.0:
-                x = u[k, i] + (u[k, j] - u[k, i]) * (high[row, i] / (high[row, i] - high[row, j]))
-                c = min(c, x)
-                d = max(d, x)
+        f = low[row, i]
+        g = high[row, i]
+        x0 = hull[k, coordinate, i]
+        if f <= 0.0:
+            for j in range(n):
+                if low[row, j] > 0.0:
+                    x = x0 + (hull[k, coordinate, j] - x0) * (f / (f - low[row, j]))
+                    a = min(a, x)
+                    b = max(b, x)
+        if g >= 0.0:
+            for j in range(n):
+                if high[row, j] < 0.0:
+                    x = x0 + (hull[k, coordinate, j] - x0) * (g / (g - high[row, j]))
+                    c = min(c, x)
+                    d = max(d, x)
     return max(a, c), min(b, d)
 
 
 @jit
-def _intersect(W, k, low, high, row):
+def _intersect(k, n, h, hull, low, high, row, clip):
     """Clip variable k with one row of bounds; False if nothing is left."""
-    n = W.count[k]
-    clip = W.clip
-    a, b = _clip(W.u, k, low, high, row, n)
-    if a > b + 2.0 * PAD * (1.0 + W.half[k]):
+    a, b = _clip(hull, k, U, low, high, row, n)
+    if a > b + 2.0 * PAD * (1.0 + h):
         return False
     if a > clip[k, 0]:
         clip[k, 0] = a
     if b < clip[k, 1]:
         clip[k, 1] = b
     if n == 4:
-        c, d = _clip(W.v, k, low, high, row, n)
+        c, d = _clip(hull, k, V, low, high, row, n)
         if c > d + 4.0 * PAD:
             return False
         if c > clip[k, 2]:
@@ -442,100 +354,86 @@ def _intersect(W, k, low, high, row):
 
 
 @jit
-def _bend(T, W, l):
+def _bend(first, last, owner, translation, half):
     """How far the square of a travel lies under its secant, summed over the travels of a loop."""
     s = 0.0
-    for f in range(T.offsets[l], T.offsets[l + 1]):
-        k = T.factor_variable[f]
-        if T.translation[k]:
-            s += W.half[k] * W.half[k] * (1.0 + 1e-12)
+    for f in range(first, last):
+        k = owner[f]
+        if translation[k]:
+            s += half[k] * half[k] * (1.0 + 1e-12)
     return s
 
 
 @jit
-def _clip_raw(T, W, wide):
+def _clip_raw(offsets, owner, point, translation, delta, count, hull, half, G_count, G_variable,
+              cut, sides, width, sizes, low, high, all_low, all_high, row_low, row_high, clip):
     """Clip with the equations of every loop as they are; False if empty."""
-    low = W.low
-    high = W.high
-    sides = W.sides
-    all_low = W.all_low
-    all_high = W.all_high
-    row_low = W.row_low
-    row_high = W.row_high
-    width = W.spare.shape[0]
-    for l in range(T.point.size):
-        o = T.offsets[l]
-        n = T.offsets[l + 1] - o
-        p = W.cut[l]
-        point = T.point[l]
-        bound = T.delta_wide[l] if wide else T.delta_narrow[l]
-        bend = _bend(T, W, l)
-        for half in range(2):
-            _extremes(
-                sides, (2 * l + half) * width, W.sizes[2 * l + half], all_low, all_high, half
-            )
+    for l in range(point.size):
+        o = offsets[l]
+        n = offsets[l + 1] - o
+        p = cut[l]
+        bend = _bend(o, o + n, owner, translation, half)
+        for side in range(2):
+            size = sizes[2 * l + side]
+            _extremes(sides, (2 * l + side) * width, size, size, 1, all_low, all_high, side)
         for r in range(ROWS):
-            if point and r % 4 != 3:
+            if point[l] and r % 4 != 3:
                 continue
-            delta = bound + bend if r == 15 else bound
-            if all_low[1, r] - all_high[0, r] > delta or all_low[0, r] - all_high[1, r] > delta:
+            bound = delta[l] + bend if r == 15 else delta[l]
+            if all_low[1, r] - all_high[0, r] > bound or all_low[0, r] - all_high[1, r] > bound:
                 return False
         stride = 1
         for t in range(n):
             if t == p:
                 stride = 1
-            half = 0 if t < p else 1
-            k = W.G_variable[o + t]
-            m = W.G_count[o + t]
-            _extremes_by_vertex(
-                sides, (2 * l + half) * width, W.sizes[2 * l + half], stride, m, low, high
+            side = 0 if t < p else 1
+            k = G_variable[o + t]
+            m = G_count[o + t]
+            _extremes(
+                sides, (2 * l + side) * width, sizes[2 * l + side], stride, m, low, high, 0
             )
             for r in range(ROWS):
-                if point and r % 4 != 3:
+                if point[l] and r % 4 != 3:
                     continue
-                delta = bound + bend if r == 15 else bound
+                bound = delta[l] + bend if r == 15 else delta[l]
                 clips = False
                 for i in range(m):
-                    if half == 0:
-                        a = all_low[1, r] - high[i, r] - delta
-                        b = all_high[1, r] - low[i, r] + delta
+                    if side == 0:
+                        a = all_low[1, r] - high[i, r] - bound
+                        b = all_high[1, r] - low[i, r] + bound
                     else:
-                        a = low[i, r] - all_high[0, r] - delta
-                        b = high[i, r] - all_low[0, r] + delta
+                        a = low[i, r] - all_high[0, r] - bound
+                        b = high[i, r] - all_low[0, r] + bound
                     row_low[0, i] = a
                     row_high[0, i] = b
                     if a > 0.0 or b < 0.0:
                         clips = True
-                if clips and not _intersect(W, k, row_low, row_high, 0):
+                if clips and not _intersect(k, m, half[k], hull, row_low, row_high, 0, clip):
                     return False
             stride *= m
     return True
 
 
 @jit
-def _jacobian(T, W):
+def _jacobian(offsets, point, cut, G, G_count, G_variable, E, X, mean, after, J):
     """J[k] = half the difference of F between the last and the first vertex of k, others at mean.
 
     The mean of a product over independent vertices is the product of the means.
     """
-    J = W.J
-    G = W.G
-    E = W.E
-    X = W.X
-    mean = W.mean
-    after = W.after
-    J[:, :] = 0.0
-    for l in range(T.point.size):
-        o = T.offsets[l]
-        n = T.offsets[l + 1] - o
-        p = W.cut[l]
-        for half in range(2):
-            first = o if half == 0 else o + p
-            length = p if half == 0 else n - p
-            sign = -0.5 if half == 0 else 0.5
+    for k in range(J.shape[0]):
+        for r in range(J.shape[1]):
+            J[k, r] = 0.0
+    for l in range(point.size):
+        o = offsets[l]
+        n = offsets[l + 1] - o
+        p = cut[l]
+        for side in range(2):
+            first = o if side == 0 else o + p
+            length = p if side == 0 else n - p
+            sign = -0.5 if side == 0 else 0.5
             for t in range(length):
                 g = 4 * (first + t)
-                h = g + W.G_count[first + t] - 1
+                h = g + G_count[first + t] - 1
                 for r in range(ROWS):
                     mean[t, r] = 0.5 * (G[g, r] + G[h, r])
             # after[t] = mean[t] mean[t+1] ...; after[0] serves as the product before t
@@ -547,8 +445,8 @@ def _jacobian(T, W):
                 _multiply(mean, t, after, t + 1, E, 1.0, after, t)
             for t in range(length):
                 g = 4 * (first + t)
-                h = g + W.G_count[first + t] - 1
-                k = W.G_variable[first + t]
+                h = g + G_count[first + t] - 1
+                k = G_variable[first + t]
                 for r in range(ROWS):
                     X[0, r] = sign * (G[h, r] - G[g, r])
                 for r in range(4):
@@ -561,7 +459,7 @@ def _jacobian(T, W):
                     X[1, 12 + q] += X[0, 12 + q]
                 _multiply(X, 1, after, t + 1, E, 0.0, X, 0)
                 for r in range(ROWS):
-                    if r % 4 == 3 or not T.point[l]:
+                    if r % 4 == 3 or not point[l]:
                         J[k, ROWS * l + r] += X[0, r]
                 if t + 1 < length:
                     _multiply(after, 0, mean, t, E, 1.0, X, 0)
@@ -632,64 +530,53 @@ def _row_values(sides, base, size, weights, out):
 
 
 @jit
-def _level_shared(T, W, l, half, first, length, k0, lanes, size):
+def _level_shared(l, side, first, length, k0, lanes, size, shared, hull, G_count, G_variable, J, P,
+                  value, slack):
     """Move the slopes in variables shared between loops from loop to loop.
 
     The sum over the loops stays as it is, and the parts no longer fight each other. Bounds the
     rounding of the move in ``slack``.
     """
-    L = T.point.size
-    sign = -1.0 if half == 0 else 1.0
+    sign = -1.0 if side == 0 else 1.0
     stride = 1
     for t in range(length):
-        j = W.G_variable[first + t]
-        m = W.G_count[first + t]
-        if T.shared[j] > 1:
-            top = W.u[j, m - 1]
+        j = G_variable[first + t]
+        m = G_count[first + t]
+        if shared[j] > 1:
+            top = hull[j, U, m - 1]
             for q in range(lanes):
                 k = k0 + q
                 if j == k:
                     continue
                 total = 0.0
                 part = 0.0
-                for r in range(ROWS * L):
-                    total += W.P[k, r] * W.J[j, r]
+                for r in range(J.shape[1]):
+                    total += P[k, r] * J[j, r]
                 for r in range(ROWS * l, ROWS * l + ROWS):
-                    part += W.P[k, r] * W.J[j, r]
-                move = sign * (total / T.shared[j] - part)
-                W.slack[k] += 1e-14 * (abs(part) + abs(total))
+                    part += P[k, r] * J[j, r]
+                move = sign * (total / shared[j] - part)
+                slack[k] += 1e-14 * (abs(part) + abs(total))
                 for i in range(m):
-                    shift = move * (W.u[j, i] / top)
+                    shift = move * (hull[j, U, i] / top)
                     for base in range(i * stride, size, stride * m):
                         for x in range(base, base + stride):
-                            W.value[x, q] += shift
+                            value[x, q] += shift
         stride *= m
 
 
 @jit
-def _add_half(T, W, l, half, k0, lanes):
-    """Add the bounds of one half of loop l to the rows k0, k0 + 1, ... of P F."""
-    o = T.offsets[l]
-    n = T.offsets[l + 1] - o
-    p = W.cut[l]
-    first = o if half == 0 else o + p
-    length = p if half == 0 else n - p
-    size = W.sizes[2 * l + half]
-    value = W.value
-    row_low = W.row_low
-    row_high = W.row_high
-    _row_values(W.sides, (2 * l + half) * W.spare.shape[0], size, W.column, value)
-    if T.point.size > 1:
-        _level_shared(T, W, l, half, first, length, k0, lanes, size)
+def _add_side(side, first, length, k0, lanes, size, count, G_count, G_variable, value,
+              row_low, row_high):
+    """Add the bounds of one half of a loop to the rows k0, k0 + 1, ... of P F."""
     for q in range(lanes):
         k = k0 + q
         stride = 1
         m = 1
         for t in range(length):
-            if W.G_variable[first + t] == k:
-                m = W.G_count[first + t]
+            if G_variable[first + t] == k:
+                m = G_count[first + t]
                 break
-            stride *= W.G_count[first + t]
+            stride *= G_count[first + t]
         if m == 1:
             stride = size
         for i in range(m):
@@ -700,10 +587,12 @@ def _add_half(T, W, l, half, k0, lanes):
                     x = value[j, q]
                     a = x if x < a else a
                     b = x if x > b else b
-            if half == 0:
-                a, b = -b, -a
+            if side == 0:
+                x = -b
+                b = -a
+                a = x
             if m == 1:
-                for j in range(W.count[k]):
+                for j in range(count[k]):
                     row_low[k, j] += a
                     row_high[k, j] += b
             else:
@@ -712,40 +601,53 @@ def _add_half(T, W, l, half, k0, lanes):
 
 
 @jit
-def _clip_preconditioned(T, W, wide):
+def _clip_preconditioned(offsets, owner, point, translation, shared, delta, count, hull, half,
+                         G_count, G_variable, cut, sides, width, sizes, J, P, column, value,
+                         row_low, row_high, slack, clip):
     """Clip each variable k with row k of P F; False if empty."""
-    V = T.translation.size
-    L = T.point.size
-    W.row_low[:, :] = 0.0
-    W.row_high[:, :] = 0.0
-    for k in range(V):
-        W.slack[k] = 0.0
-    for k0 in range(0, V, LANES):
-        lanes = min(LANES, V - k0)
-        for l in range(L):
-            bound = T.delta_wide[l] if wide else T.delta_narrow[l]
-            bend = _bend(T, W, l)
+    n_variables = count.size
+    for k in range(n_variables):
+        slack[k] = 0.0
+        for i in range(4):
+            row_low[k, i] = 0.0
+            row_high[k, i] = 0.0
+    for k0 in range(0, n_variables, LANES):
+        lanes = min(LANES, n_variables - k0)
+        for l in range(point.size):
+            o = offsets[l]
+            n = offsets[l + 1] - o
+            p = cut[l]
+            bend = _bend(o, o + n, owner, translation, half)
             any_weight = False
             for q in range(LANES):
                 norm = 0.0
                 if q < lanes:
                     for r in range(ROWS):
-                        x = W.P[k0 + q, ROWS * l + r]
-                        W.column[r, q] = x
+                        x = P[k0 + q, ROWS * l + r]
+                        column[r, q] = x
                         norm += abs(x)
-                    W.slack[k0 + q] += norm * bound + abs(W.column[15, q]) * bend
+                    slack[k0 + q] += norm * delta[l] + abs(column[15, q]) * bend
                 else:
                     for r in range(ROWS):
-                        W.column[r, q] = 0.0
+                        column[r, q] = 0.0
                 any_weight = any_weight or norm > 0.0
-            if any_weight:
-                _add_half(T, W, l, 0, k0, lanes)
-                _add_half(T, W, l, 1, k0, lanes)
-    for k in range(V):
-        for i in range(W.count[k]):
-            W.row_low[k, i] -= W.slack[k]
-            W.row_high[k, i] += W.slack[k]
-        if not _intersect(W, k, W.row_low, W.row_high, k):
+            if not any_weight:
+                continue
+            for side in range(2):
+                first = o if side == 0 else o + p
+                length = p if side == 0 else n - p
+                size = sizes[2 * l + side]
+                _row_values(sides, (2 * l + side) * width, size, column, value)
+                if point.size > 1:
+                    _level_shared(l, side, first, length, k0, lanes, size, shared, hull,
+                                  G_count, G_variable, J, P, value, slack)
+                _add_side(side, first, length, k0, lanes, size, count, G_count, G_variable,
+                          value, row_low, row_high)
+    for k in range(n_variables):
+        for i in range(count[k]):
+            row_low[k, i] -= slack[k]
+            row_high[k, i] += slack[k]
+        if not _intersect(k, count[k], half[k], hull, row_low, row_high, k, clip):
             return False
     return True
 
@@ -765,26 +667,22 @@ def _trim(lo, hi, centre, e):
 
 
 @jit
-def _back_to_angle(T, W, k, lower, upper):
+def _back_to_angle(k, translation, cyclic, n, m, h, hull, clip, lower, upper):
     """Turn the clipped hull coordinates of variable k into a new interval."""
-    clip = W.clip
-    m = W.mid[k]
-    h = W.half[k]
     pad = PAD * (1.0 + abs(m))
     lo = lower
     hi = upper
-    if T.translation[k]:
+    if translation:
         lo = max(lo, m + clip[k, 0] - pad)
         hi = min(hi, m + clip[k, 1] + pad)
         return lo, hi
     if h < _HALF_PI:
-        n = W.count[k]
-        s = W.u[k, n - 1]
+        s = hull[k, U, n - 1]
         if clip[k, 0] > -s:
             lo = max(lo, m + math.asin(max(-1.0, clip[k, 0] - PAD)) - pad)
         if clip[k, 1] < s:
             hi = min(hi, m + math.asin(min(1.0, clip[k, 1] + PAD)) + pad)
-        if n == 4 and clip[k, 2] - PAD > W.v[k, 0]:
+        if n == 4 and clip[k, 2] - PAD > hull[k, V, 0]:
             e = math.acos(min(1.0, clip[k, 2] - PAD)) + pad
             lo = max(lo, m - e)
             hi = min(hi, m + e)
@@ -795,7 +693,7 @@ def _back_to_angle(T, W, k, lower, upper):
     front = math.acos(min(1.0, clip[k, 3] + PAD)) - pad if clip[k, 3] + PAD > -1.0 else math.pi
     back = math.acos(min(1.0, PAD - clip[k, 2])) - pad if PAD - clip[k, 2] > -1.0 else math.pi
     if hi - lo >= _TWO_PI - 1e-9:
-        if not T.cyclic[k]:
+        if not cyclic:
             return lo, hi
         e = max(max(right, left), max(front, back))
         if e <= 0.0:
@@ -819,61 +717,73 @@ def _back_to_angle(T, W, k, lower, upper):
 
 
 @jit
-def reduce_box(T, W, lower, upper, rotate, raw_above, eps_factor):
-    """Reduce_Box of the fast method, in place: one cut, all clippings on the original bounds.
-
-    Returns:
-        EMPTY or REDUCED.
-    """
-    V = lower.size
-    widest, wide = enclose(
-        lower, upper, T.translation, W.count, W.y, W.z, W.u, W.v, W.mid, W.half
-    )
-    clip = W.clip
-    for k in range(V):
-        clip[k, 0] = -_INF
-        clip[k, 1] = _INF
-        clip[k, 2] = -_INF
-        clip[k, 3] = _INF
-    _cut_loops(T, W, rotate)
-    if widest > raw_above[0] and not _clip_raw(T, W, wide):
-        return EMPTY
-    if widest <= raw_above[1]:
-        _jacobian(T, W)
-        reach = 0.0
-        for l in range(T.reach.size):
-            reach = max(reach, T.reach[l])
-        eps = eps_factor * widest**4 * (1.0 + reach * reach)
-        _precondition(W.J, W.N, W.P, eps)
-        if not _clip_preconditioned(T, W, wide):
-            return EMPTY
-    for k in range(V):
-        lo, hi = _back_to_angle(T, W, k, lower[k], upper[k])
-        if lo > hi:
-            return EMPTY
-        lower[k] = lo
-        upper[k] = hi
-    return REDUCED
-
-
-@jit
-def search(T, stack_lower, stack_upper, weight, queued, sigma, rho, limit, raw_above, eps_factor,
-           flag, found_lower, found_upper, counters):
+def search(T, stack_lower, stack_upper, weight, queued, sigma, rho, limit, tuning, flag,
+           found_lower, found_upper, counters):
     """The Cuik algorithm (Fig. 2) on a stack of boxes.
 
     Works in place on the stack; stops when it is empty, ``limit`` boxes were processed, the found
     boxes fill their arrays, or the flag is raised. What is left stays on the stack.
 
     Args:
+        T: The system.
+        stack_lower: Lower ends of the boxes, shape (capacity, V); ``stack_upper`` likewise.
+        weight: Share of the search volume of each box, shape (capacity,).
+        queued: Number of boxes on the stack.
+        sigma: Side at which a box counts as solution, shape (V,).
+        rho: Volume ratio above which a box is split.
+        limit: Boxes to process at most.
+        tuning: (half-width above which raw rows are used, half-width up to which preconditioned
+            rows are used, factor of the regularisation).
+        flag: Stop when flag[0] is not 0.
+        found_lower: Room for the found boxes; ``found_upper`` likewise.
         counters: processed, reductions, solutions, empty, settled share, queued; shape (6,).
 
     Returns:
         Number of boxes left on the stack, number of boxes found.
     """
-    V = sigma.size
-    W = make_work(T)
-    lower = np.empty(V)
-    upper = np.empty(V)
+    (
+        translation, cyclic, offsets, owner, C, C_inverse, C_first, point, reaches, delta_wide,
+        delta_narrow, shared,
+    ) = T
+    n_variables = sigma.size
+    n_loops = point.size
+    n_factors = owner.size
+    longest = 1
+    reach = 0.0
+    for l in range(n_loops):
+        longest = max(longest, (offsets[l + 1] - offsets[l] + 1) // 2)
+        reach = max(reach, reaches[l])
+    width = 4**longest
+    count = np.zeros(n_variables, np.int64)
+    hull = np.zeros((n_variables, 4, 4))
+    middle = np.zeros(n_variables)
+    half = np.zeros(n_variables)
+    G = np.zeros((4 * n_factors, ROWS))
+    G_count = np.zeros(n_factors, np.int64)
+    G_variable = np.zeros(n_factors, np.int64)
+    cut = np.zeros(n_loops, np.int64)
+    sides = np.zeros((2 * n_loops * width, ROWS))
+    spare = np.zeros((width, ROWS))
+    sizes = np.zeros(2 * n_loops, np.int64)
+    E = np.array([0.0, 0.0, 0.0, 1.0])
+    J = np.zeros((n_variables, ROWS * n_loops))
+    P = np.zeros((n_variables, ROWS * n_loops))
+    N = np.zeros((n_variables, n_variables))
+    after = np.zeros((longest + 1, ROWS))
+    mean = np.zeros((longest + 1, ROWS))
+    X = np.zeros((2, ROWS))
+    column = np.zeros((ROWS, LANES))
+    value = np.zeros((width, LANES))
+    low = np.zeros((4, ROWS))
+    high = np.zeros((4, ROWS))
+    all_low = np.zeros((2, ROWS))
+    all_high = np.zeros((2, ROWS))
+    row_low = np.zeros((n_variables, 4))
+    row_high = np.zeros((n_variables, 4))
+    slack = np.zeros(n_variables)
+    clip = np.zeros((n_variables, 4))
+    lower = np.empty(n_variables)
+    upper = np.empty(n_variables)
     found = 0
     done = 0
     while queued > 0 and done < limit and flag[0] == 0:
@@ -882,63 +792,111 @@ def search(T, stack_lower, stack_upper, weight, queued, sigma, rho, limit, raw_a
         queued -= 1
         done += 1
         share = weight[queued]
-        for k in range(V):
+        for k in range(n_variables):
             lower[k] = stack_lower[queued, k]
             upper[k] = stack_upper[queued, k]
         rotate = 0
-        state = REDUCED
+        alive = True
         small = False
         while True:
             before = 1.0  # size(B): the volume
-            for k in range(V):
+            for k in range(n_variables):
                 before *= max(upper[k] - lower[k], 1e-20)
-            state = reduce_box(T, W, lower, upper, rotate, raw_above, eps_factor)
+            # Reduce_Box: one cut, all clippings on the original bounds.
             counters[1] += 1
+            widest, wide = enclose(lower, upper, translation, count, hull, middle, half)
+            for k in range(n_variables):
+                clip[k, 0] = -_INF
+                clip[k, 1] = _INF
+                clip[k, 2] = -_INF
+                clip[k, 3] = _INF
+            _cut_loops(offsets, owner, point, translation, C, C_inverse, C_first, rotate, count,
+                       hull, G, G_count, G_variable, cut, sides, spare, sizes, E, X)
             rotate += 1
-            if state == EMPTY:
+            delta = delta_wide if wide else delta_narrow
+            if widest > tuning[0]:
+                alive = _clip_raw(
+                    offsets, owner, point, translation, delta, count, hull, half, G_count,
+                    G_variable, cut, sides, width, sizes, low, high, all_low, all_high,
+                    row_low, row_high, clip,
+                )
+            if alive and widest <= tuning[1]:
+                _jacobian(offsets, point, cut, G, G_count, G_variable, E, X, mean, after, J)
+                eps = tuning[2] * widest * widest * widest * widest * (1.0 + reach * reach)
+                _precondition(J, N, P, eps)
+                alive = _clip_preconditioned(
+                    offsets, owner, point, translation, shared, delta, count, hull, half, G_count,
+                    G_variable, cut, sides, width, sizes, J, P, column, value, row_low, row_high,
+                    slack, clip,
+                )
+            if not alive:
                 break
             small = True
-            now = 1.0
-            for k in range(V):
-                w = upper[k] - lower[k]
-                now *= max(w, 1e-20)
-                if w > sigma[k]:
+            volume = 1.0
+            for k in range(n_variables):
+                a, b = _back_to_angle(
+                    k, translation[k], cyclic[k], count[k], middle[k], half[k], hull, clip,
+                    lower[k], upper[k],
+                )
+                if a > b:
+                    alive = False
+                    break
+                lower[k] = a
+                upper[k] = b
+                volume *= max(b - a, 1e-20)
+                if b - a > sigma[k]:
                     small = False
-            if small or now > rho * before:
+            if not alive or small or volume > rho * before:
                 break
         counters[0] += 1
-        if state == EMPTY:
+        if not alive:
             counters[3] += 1
             counters[4] += share
         elif small:
             counters[2] += 1
             counters[4] += share
-            for k in range(V):
-                found_lower[found, k] = lower[k]
-                found_upper[found, k] = upper[k]
-            found += 1
-        else:
-            widest = -1.0
-            j = 0
-            for k in range(V):
-                w = (upper[k] - lower[k]) / sigma[k]
-                if w > widest:
-                    widest = w
-                    j = k
-            pieces = math.ceil(widest)
-            if 2.0 < widest <= 32.0:  # so that pieces of side <= sigma come out, not halves of them
-                m = lower[j] + (upper[j] - lower[j]) * ((pieces // 2) / pieces)
+            merge = found > 0  # neighbours come in a row: one box for both if it is small enough
+            for k in range(n_variables):
+                if merge:
+                    a = min(found_lower[found - 1, k], lower[k])
+                    merge = max(found_upper[found - 1, k], upper[k]) - a <= sigma[k]
+            if not merge:
+                found += 1
+                for k in range(n_variables):
+                    found_lower[found - 1, k] = lower[k]
+                    found_upper[found - 1, k] = upper[k]
             else:
-                m = 0.5 * (lower[j] + upper[j])
-            for k in range(V):
-                stack_lower[queued, k] = lower[k]
-                stack_upper[queued, k] = upper[k]
-                stack_lower[queued + 1, k] = lower[k]
-                stack_upper[queued + 1, k] = upper[k]
-            stack_lower[queued, j] = m
-            stack_upper[queued + 1, j] = m
-            weight[queued] = 0.5 * share
-            weight[queued + 1] = 0.5 * share
-            queued += 2
+                for k in range(n_variables):
+                    found_lower[found - 1, k] = min(found_lower[found - 1, k], lower[k])
+                    found_upper[found - 1, k] = max(found_upper[found - 1, k], upper[k])
+        else:
+            queued = _split(stack_lower, stack_upper, weight, queued, lower, upper, sigma, share)
         counters[5] = queued
     return queued, found
+
+
+@jit
+def _split(stack_lower, stack_upper, weight, queued, lower, upper, sigma, share):
+    """Push both parts of a box, split across its widest side (in units of sigma)."""
+    widest = -1.0
+    j = 0
+    for k in range(lower.size):
+        w = (upper[k] - lower[k]) / sigma[k]
+        if w > widest:
+            widest = w
+            j = k
+    part = 0.5
+    if 2.0 < widest <= 32.0:  # pieces of just under sigma, not halves of them
+        pieces = math.ceil(widest)
+        part = (pieces // 2) / pieces
+    m = lower[j] + (upper[j] - lower[j]) * part
+    for k in range(lower.size):
+        stack_lower[queued, k] = lower[k]
+        stack_upper[queued, k] = upper[k]
+        stack_lower[queued + 1, k] = lower[k]
+        stack_upper[queued + 1, k] = upper[k]
+    stack_lower[queued, j] = m
+    stack_upper[queued + 1, j] = m
+    weight[queued] = (1.0 - part) * share
+    weight[queued + 1] = part * share
+    return queued + 2

@@ -141,51 +141,66 @@ def corner_products(C, translation, scalar, box, first, n, matrix, side, spare):
 
 
 @jit
-def project(side, translation, first, n, bits, fold_low, fold_high, low, high):
+def project(side, translation, first, n, bits, folds, blocks, low, high):
     """VU1 with folds: the joints in turn, the slowest-varying first."""
     for r in range(12):
         size = 1 << bits
         b = bits
-        source_low = side[r]
-        source_high = side[r]
+        folded = False
         for t in range(n - 1, -1, -1):
             corners = 2 if translation[first + t] else 4
             size //= corners
             b -= 1 if corners == 2 else 2
-            block_low = np.empty(4)
-            block_high = np.empty(4)
             for i in range(corners):
                 x = _INF
                 y = -_INF
-                for j in range(i * size, (i + 1) * size):
-                    x = min(x, source_low[j])
-                    y = max(y, source_high[j])
-                block_low[i] = x
-                block_high[i] = y
+                if folded:
+                    for j in range(i * size, (i + 1) * size):
+                        u = folds[0, j]
+                        v = folds[1, j]
+                        x = u if u < x else x
+                        y = v if v > y else y
+                else:
+                    for j in range(i * size, (i + 1) * size):
+                        u = side[r, j]
+                        x = u if u < x else x
+                        y = u if u > y else y
+                blocks[0, i] = x
+                blocks[1, i] = y
             if corners == 2:
                 for end in range(2):
-                    low[b, end, r] = block_low[end]
-                    high[b, end, r] = block_high[end]
+                    low[b, end, r] = blocks[0, end]
+                    high[b, end, r] = blocks[1, end]
             else:
-                low[b, 0, r] = min(block_low[0], block_low[2])
-                high[b, 0, r] = max(block_high[0], block_high[2])
-                low[b, 1, r] = min(block_low[1], block_low[3])
-                high[b, 1, r] = max(block_high[1], block_high[3])
-                low[b + 1, 0, r] = min(block_low[0], block_low[1])
-                high[b + 1, 0, r] = max(block_high[0], block_high[1])
-                low[b + 1, 1, r] = min(block_low[2], block_low[3])
-                high[b + 1, 1, r] = max(block_high[2], block_high[3])
+                low[b, 0, r] = min(blocks[0, 0], blocks[0, 2])
+                high[b, 0, r] = max(blocks[1, 0], blocks[1, 2])
+                low[b, 1, r] = min(blocks[0, 1], blocks[0, 3])
+                high[b, 1, r] = max(blocks[1, 1], blocks[1, 3])
+                low[b + 1, 0, r] = min(blocks[0, 0], blocks[0, 1])
+                high[b + 1, 0, r] = max(blocks[1, 0], blocks[1, 1])
+                low[b + 1, 1, r] = min(blocks[0, 2], blocks[0, 3])
+                high[b + 1, 1, r] = max(blocks[1, 2], blocks[1, 3])
             if t > 0:
-                for j in range(size):
-                    x = min(source_low[j], source_low[size + j])
-                    y = max(source_high[j], source_high[size + j])
-                    if corners == 4:
-                        x = min(x, min(source_low[2 * size + j], source_low[3 * size + j]))
-                        y = max(y, max(source_high[2 * size + j], source_high[3 * size + j]))
-                    fold_low[j] = x
-                    fold_high[j] = y
-                source_low = fold_low
-                source_high = fold_high
+                if folded:
+                    _fold(folds[0], folds[1], size, corners, folds[0], folds[1])
+                else:
+                    _fold(side[r], side[r], size, corners, folds[0], folds[1])
+                folded = True
+
+
+@jit
+def _fold(source_low, source_high, size, corners, low, high):
+    """Minima and maxima over the blocks of the slowest joint."""
+    for j in range(size):
+        x = source_low[j]
+        y = source_high[j]
+        for i in range(1, corners):
+            u = source_low[i * size + j]
+            v = source_high[i * size + j]
+            x = u if u < x else x
+            y = v if v > y else y
+        low[j] = x
+        high[j] = y
 
 
 @jit
@@ -248,8 +263,10 @@ def _rectangle_circle_clipping(box, s, w):
 
 
 @jit
-def clip_loop(translation, scalar, first, n, point, delta, low, high, box, clipped):
+def clip_loop(translation, scalar, first, n, loop, points, C_first, deltas, low, high, box, clipped):
     """The RISC processor: all clippings of one loop; the box in place. False if empty."""
+    point = points[loop]
+    delta = deltas[loop]
     b = 0
     for t in range(n):
         f = first + t
@@ -261,7 +278,7 @@ def clip_loop(translation, scalar, first, n, point, delta, low, high, box, clipp
             for r in range(12):
                 if point and r % 4 != 3:
                     continue
-                target = 1.0 if (r == 0 or r == 5 or r == 10) else 0.0
+                target = C_first[loop, r]  # the identity, or where a point closure wants the end
                 x, y = _trapezoid_clipping(
                     box[s, 0],
                     box[s, 1],
@@ -294,9 +311,10 @@ def clip_loop(translation, scalar, first, n, point, delta, low, high, box, clipp
 
 
 @jit
-def reduce_box(offsets, C, translation, scalar, point, delta, naive, box, buffers, low, high):
+def reduce_box(offsets, C, translation, scalar, point, C_first, delta, naive, box, buffers, low,
+               high):
     """Reduce_Box (Fig. 3), in place."""
-    matrices, products, side, spare, folds, clipped = buffers
+    matrices, products, side, spare, folds, blocks, clipped = buffers
     for l in range(point.size):
         first = offsets[l]
         n = offsets[l + 1] - first
@@ -307,11 +325,11 @@ def reduce_box(offsets, C, translation, scalar, point, delta, naive, box, buffer
             project_naive(products, bits, low, high)
         else:
             bits = corner_products(
-                C, translation, scalar, box, first, n, matrices[0], side, spare
+                C, translation, scalar, box, first, n, blocks.reshape(-1)[8:], side, spare
             )
-            project(side, translation, first, n, bits, folds[0], folds[1], low, high)
+            project(side, translation, first, n, bits, folds, blocks, low, high)
         if not clip_loop(
-            translation, scalar, first, n, point[l], delta[l], low, high, box, clipped
+            translation, scalar, first, n, l, point, C_first, delta, low, high, box, clipped
         ):
             return EMPTY
     return REDUCED
@@ -344,7 +362,7 @@ def split(box, first, second):
 
 
 @jit
-def search(offsets, C, translation, scalar, point, delta, naive, stack, weight, queued, sigma, rho,
+def search(offsets, C, translation, scalar, point, C_first, delta, naive, stack, weight, queued, sigma, rho,
            limit, flag, found, counters):
     """The Cuik algorithm (Fig. 2) on a stack of boxes of scalars, shape (S, 2) each.
 
@@ -371,6 +389,7 @@ def search(offsets, C, translation, scalar, point, delta, naive, stack, weight, 
         np.empty((12, 1 if naive else corners)),
         np.empty((12, 1 if naive else corners)),
         np.empty((2, corners)),
+        np.empty((5, 4)),
         np.empty((S, 2)),
     )
     low = np.empty((most_bits, 2, 12))
@@ -389,7 +408,8 @@ def search(offsets, C, translation, scalar, point, delta, naive, stack, weight, 
         while True:
             before = volume
             state = reduce_box(
-                offsets, C, translation, scalar, point, delta, naive, box, buffers, low, high
+                offsets, C, translation, scalar, point, C_first, delta, naive, box, buffers, low,
+                high,
             )
             counters[1] += 1
             if state == EMPTY:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,10 +42,10 @@ def inflation(factors: int, reach: float, norm: float) -> float:
         norm: Largest norm of a hull vertex (``WIDE_NORM`` for wide arcs).
 
     Returns:
-        40 u (n + 2) norm^ceil(n/2) (1 + reach), with u the unit roundoff.
+        40 u (n + 2) norm^ceil(n/2) (1 + reach)^2, with u the unit roundoff.
     """
     half = math.ceil(factors / 2)
-    return BOUND_CONSTANT * UNIT_ROUNDOFF * (factors + 2) * norm**half * (1.0 + reach)
+    return BOUND_CONSTANT * UNIT_ROUNDOFF * (factors + 2) * norm**half * (1.0 + reach) ** 2
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class System:
     """A mechanism as arrays.
 
     Attributes:
+        length: Factor by which the lengths of the mechanism were multiplied: a power of two, so that
+            nothing is rounded, which brings the largest reach to [2, 4).
         translation: Whether each variable is a translation, shape (V,).
         cyclic: Whether each variable is an angle on the full circle, shape (V,).
         lower: Lower ends of the search box, shape (V,) [rad, m].
@@ -64,9 +67,11 @@ class System:
         point: Whether each loop closes by a point only, shape (L,).
         reach: Reach of each loop, shape (L,) [m].
         delta_wide: Rounding bound of each loop for wide arcs, shape (L,).
+        delta_full: The same for products of whole loops at corners of the square, shape (L,).
         delta_narrow: The same for arcs of half-width under ``NARROW``, shape (L,).
     """
 
+    length: float
     translation: NDArray[np.bool_]
     cyclic: NDArray[np.bool_]
     lower: Array
@@ -80,11 +85,38 @@ class System:
     reach: Array
     delta_wide: Array
     delta_narrow: Array
+    delta_full: Array
 
     @property
     def size(self) -> int:
         """Number of variables."""
         return len(self.lower)
+
+    @property
+    def unit(self) -> Array:
+        """Factor from the mechanism's units to the system's for each variable, shape (V,)."""
+        return np.where(self.translation, self.length, 1.0)
+
+    @property
+    def tables(self) -> tuple[NDArray[Any], ...]:
+        """The arrays in the order in which the fast kernels take them."""
+        shared = np.zeros(self.size, dtype=np.int64)
+        for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True):
+            shared[np.unique(self.factor_variable[a:b])] += 1
+        return (
+            self.translation,
+            self.cyclic,
+            self.offsets,
+            self.factor_variable,
+            self.C,
+            self.C_inverse,
+            self.C_first,
+            self.point,
+            self.reach,
+            self.delta_wide,
+            self.delta_narrow,
+            shared,
+        )
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> System:
@@ -102,15 +134,24 @@ class System:
             offsets.append(len(owners))
         C = np.array(constants)
         point = np.array([loop.closure == "point" for loop in mechanism.loops])
-        if len(mechanism.loops):
-            reach = np.array(
-                [
-                    _reach(C[a:b], firsts[k], owners[a:b], mechanism)
-                    for k, (a, b) in enumerate(zip(offsets[:-1], offsets[1:], strict=True))
-                ]
-            )
+        reach = np.array(
+            [
+                _reach(C[a:b], firsts[k], owners[a:b], mechanism)
+                for k, (a, b) in enumerate(zip(offsets[:-1], offsets[1:], strict=True))
+            ]
+        )
+        largest = float(reach.max())
+        length = 2.0 ** (1 - math.floor(math.log2(largest))) if largest > 1e-12 else 1.0
+        C[:, :3, 3] *= length
+        first_constants = np.array(firsts)
+        first_constants[:, :3, 3] *= length
+        reach *= length
+        moving = np.array([v.kind == "translation" for v in variables])
+        lower[moving] *= length
+        upper[moving] *= length
         counts = np.diff(offsets)
         return cls(
+            length=length,
             translation=np.array([v.kind == "translation" for v in variables]),
             cyclic=np.array([v.cyclic for v in variables]),
             lower=lower,
@@ -119,11 +160,14 @@ class System:
             factor_variable=np.array(owners, dtype=np.int64),
             C=conformal(C),
             C_inverse=conformal(np.array([inverse_transform(c) for c in C])),
-            C_first=conformal(np.array([inverse_transform(c) for c in firsts])),
+            C_first=conformal(np.array([inverse_transform(c) for c in first_constants])),
             point=point,
             reach=reach,
             delta_wide=np.array(
                 [inflation(int(n), r, WIDE_NORM) for n, r in zip(counts, reach, strict=True)]
+            ),
+            delta_full=np.array(
+                [inflation(2 * int(n), r, WIDE_NORM) for n, r in zip(counts, reach, strict=True)]
             ),
             delta_narrow=np.array(
                 [inflation(int(n), r, 1.3) for n, r in zip(counts, reach, strict=True)]

@@ -1,0 +1,1 @@
+"""Cuik: every solution of a closed mechanism, with certificates."""

@@ -1,0 +1,339 @@
+"""Existence and uniqueness of isolated solutions: Krawczyk's test with outward rounding.
+
+For a square system G (position and rotation residuals of the loops) and a box X with a point x in
+it, K(X) = x - Y G(x) + (I - Y G'(X)) (X - x). If K(X) lies in the interior of X, then G has exactly
+one zero in X, and it lies in K(X). Near the identity a product of rotations with zero skew part is
+the identity; that the product is near it is checked on the box as well.
+
+Every interval operation is widened by two units in the last place, and every constant of the
+mechanism by its share of the rounding bound, so the statement holds for every mechanism whose
+constants are rigid and within that distance of the stored ones.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kin_solvers.equations import Equations
+from kin_solvers.system import UNIT_ROUNDOFF, System
+
+__all__ = ["Certifier"]
+
+Array = NDArray[np.float64]
+
+_WIDEN = 2.0 * 2.0**-52
+_TINY = 1e-300
+
+jit = njit(cache=True, nogil=True)
+
+
+@jit
+def _down(x):
+    return x - abs(x) * _WIDEN - _TINY
+
+
+@jit
+def _up(x):
+    return x + abs(x) * _WIDEN + _TINY
+
+
+@jit
+def _times(a, b, c, d):
+    """[a, b] [c, d], outward."""
+    p = a * c
+    q = a * d
+    r = b * c
+    s = b * d
+    return _down(min(min(p, q), min(r, s))), _up(max(max(p, q), max(r, s)))
+
+
+@jit
+def _multiply(A, B, out, unit_a, unit_b):
+    """out = A B for interval matrices of shape (3, 4, 2) with last row (0, 0, 0, unit)."""
+    for r in range(3):
+        for c in range(4):
+            lo = 0.0
+            hi = 0.0
+            for m in range(3):
+                x, y = _times(A[r, m, 0], A[r, m, 1], B[m, c, 0], B[m, c, 1])
+                lo = _down(lo + x)
+                hi = _up(hi + y)
+            if c == 3 and unit_b != 0.0:
+                lo = _down(lo + A[r, 3, 0])
+                hi = _up(hi + A[r, 3, 1])
+            out[r, c, 0] = lo
+            out[r, c, 1] = hi
+    return unit_a
+
+
+@jit
+def _cosine(a, b):
+    """cos of [a, b], outward; also far from zero."""
+    if b - a >= 2.0 * math.pi:
+        return -1.0, 1.0
+    x = math.cos(a)
+    y = math.cos(b)
+    pad = 4e-16
+    lo = min(x, y) - pad
+    hi = max(x, y) + pad
+    slack = 1e-15 * (1.0 + abs(a) + abs(b))
+    if math.floor((b + slack) / (2.0 * math.pi)) >= math.ceil((a - slack) / (2.0 * math.pi)):
+        hi = 1.0
+    if math.floor((b + slack - math.pi) / (2.0 * math.pi)) >= math.ceil(
+        (a - slack - math.pi) / (2.0 * math.pi)
+    ):
+        lo = -1.0
+    return max(lo, -1.0), min(hi, 1.0)
+
+
+@jit
+def _motion(translation, a, b, derivative, Z):
+    """Interval matrix of a motion, or of its derivative, over [a, b]."""
+    for r in range(3):
+        for c in range(4):
+            x = 1.0 if (r == c and not derivative) else 0.0
+            Z[r, c, 0] = x
+            Z[r, c, 1] = x
+    if translation:
+        if derivative:
+            Z[2, 3, 0] = 1.0
+            Z[2, 3, 1] = 1.0
+        else:
+            Z[2, 3, 0] = a
+            Z[2, 3, 1] = b
+        return
+    c0, c1 = _cosine(a, b)
+    s0, s1 = _cosine(_down(a - 0.5 * math.pi), _up(b - 0.5 * math.pi))
+    s0 -= 4e-16
+    s1 += 4e-16
+    if derivative:
+        c0, c1, s0, s1 = -s1, -s0, c0, c1
+    Z[0, 0, 0] = c0
+    Z[0, 0, 1] = c1
+    Z[1, 1, 0] = c0
+    Z[1, 1, 1] = c1
+    Z[1, 0, 0] = s0
+    Z[1, 0, 1] = s1
+    Z[0, 1, 0] = -s1
+    Z[0, 1, 1] = -s0
+
+
+@jit
+def enclose(translation, offsets, owner, C, C_first, point, delta, lower, upper, F, J, near):
+    """Interval residuals F, shape (6 L, 2), and Jacobian J, shape (6 L, V, 2), over a box.
+
+    ``near[0]`` becomes False if a product may be a half turn away from the identity.
+    """
+    J[:, :, :] = 0.0
+    near[0] = True
+    for l in range(point.size):
+        o = offsets[l]
+        n = offsets[l + 1] - o
+        G = np.zeros((n, 3, 4, 2))
+        D = np.zeros((n, 3, 4, 2))
+        Z = np.zeros((3, 4, 2))
+        K = np.zeros((3, 4, 2))
+        for t in range(n):
+            k = owner[o + t]
+            for r in range(3):
+                for c in range(4):
+                    K[r, c, 0] = C[o + t, 4 * r + c] - delta[l]
+                    K[r, c, 1] = C[o + t, 4 * r + c] + delta[l]
+            _motion(translation[k], lower[k], upper[k], False, Z)
+            _multiply(Z, K, G[t], 1.0, 1.0)
+            _motion(translation[k], lower[k], upper[k], True, Z)
+            # a translation's derivative has no rotation part: Z K = its constant column
+            _multiply(Z, K, D[t], 0.0, 1.0)
+        after = np.zeros((n + 1, 3, 4, 2))
+        for r in range(3):
+            after[n, r, r, 0] = 1.0
+            after[n, r, r, 1] = 1.0
+        for t in range(n - 1, -1, -1):
+            _multiply(G[t], after[t + 1], after[t], 1.0, 1.0)
+        end = after[0]
+        _residual(end, 6 * l, F)
+        if point[l]:
+            for r in range(3):
+                x = C_first[l, 4 * r + 3]
+                F[6 * l + r, 0] = _down(F[6 * l + r, 0] - x - delta[l])
+                F[6 * l + r, 1] = _up(F[6 * l + r, 1] - x + delta[l])
+        elif end[0, 0, 0] + end[1, 1, 0] + end[2, 2, 0] <= -0.5:
+            near[0] = False
+        before = np.zeros((3, 4, 2))
+        for r in range(3):
+            before[r, r, 0] = 1.0
+            before[r, r, 1] = 1.0
+        X = np.zeros((3, 4, 2))
+        Y = np.zeros((3, 4, 2))
+        row = np.zeros((6, 2))
+        for t in range(n):
+            k = owner[o + t]
+            _multiply(before, D[t], X, 0.0, 0.0)
+            _multiply(X, after[t + 1], Y, 0.0, 1.0)
+            _residual(Y, 0, row)
+            for r in range(6):
+                J[6 * l + r, k, 0] = _down(J[6 * l + r, k, 0] + row[r, 0])
+                J[6 * l + r, k, 1] = _up(J[6 * l + r, k, 1] + row[r, 1])
+            _multiply(before, G[t], X, 1.0, 1.0)
+            before[:, :, :] = X
+
+
+@jit
+def _residual(end, row, F):
+    """Position and half the skew part of an interval matrix."""
+    for r in range(3):
+        F[row + r, 0] = end[r, 3, 0]
+        F[row + r, 1] = end[r, 3, 1]
+        i = (r + 2) % 3
+        j = (r + 1) % 3
+        F[row + 3 + r, 0] = _down(0.5 * (end[i, j, 0] - end[j, i, 1]))
+        F[row + 3 + r, 1] = _up(0.5 * (end[i, j, 1] - end[j, i, 0]))
+
+
+@jit
+def krawczyk(x, lower, upper, Y, g, H, out_lower, out_upper):
+    """K(X) from the preconditioner Y, residuals g at x and Jacobian H over X, both as intervals.
+
+    Returns:
+        Whether K(X) lies in the interior of X.
+    """
+    n = x.size
+    inside = True
+    for i in range(n):
+        lo = x[i]
+        hi = x[i]
+        for m in range(n):
+            a, b = _times(Y[i, m], Y[i, m], g[m, 0], g[m, 1])
+            lo = _down(lo - b)
+            hi = _up(hi - a)
+        for j in range(n):
+            a = 1.0 if i == j else 0.0
+            b = a
+            for m in range(n):
+                c, d = _times(Y[i, m], Y[i, m], H[m, j, 0], H[m, j, 1])
+                a = _down(a - d)
+                b = _up(b - c)
+            c, d = _times(a, b, _down(lower[j] - x[j]), _up(upper[j] - x[j]))
+            lo = _down(lo + c)
+            hi = _up(hi + d)
+        out_lower[i] = lo
+        out_upper[i] = hi
+        if not (lo > lower[i] and hi < upper[i]):
+            inside = False
+    return inside
+
+
+class Certifier:
+    """Krawczyk's test for one system (system units)."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.equations = Equations(system)
+        self.rows = _square_rows(system)
+        self.delta = 16.0 * UNIT_ROUNDOFF * (1.0 + system.reach)
+
+    @property
+    def square(self) -> bool:
+        """Whether there are as many equations as unknowns, so that certificates can exist."""
+        return self.rows is not None
+
+    def _enclose(self, lower: Array, upper: Array) -> tuple[Array, Array, bool]:
+        s = self.system
+        F = np.zeros((6 * len(s.point), 2))
+        J = np.zeros((6 * len(s.point), s.size, 2))
+        near = np.zeros(1, dtype=np.bool_)
+        enclose(
+            s.translation, s.offsets, s.factor_variable, s.C, s.C_first, s.point, self.delta,
+            lower, upper, F, J, near,
+        )  # fmt: skip
+        return F[self.rows], J[self.rows], bool(near[0])
+
+    def root(self, lower: Array, upper: Array) -> Array | None:
+        """A numerical root in or near a box, shape (V,); None if Newton finds none there."""
+        middle = 0.5 * (lower + upper)
+        q = self.equations.newton(middle)
+        if q is None:
+            return None
+        reach = 1.5 * (upper - lower) + 1e-9
+        return q if bool(np.all(np.abs(q - middle) <= reach)) else None
+
+    def certify(self, lower: Array, upper: Array) -> tuple[Array, Array, Array, Array] | None:
+        """Prove that a box holds exactly one solution, or that its neighbourhood does.
+
+        Args:
+            lower: Lower ends of the box, shape (V,).
+            upper: Upper ends, shape (V,).
+
+        Returns:
+            (lower, upper) of a tight box that holds the solution, and (lower, upper) of the region,
+            a superset of the given box, in which it is the only one; None if there is no proof.
+        """
+        if self.rows is None:
+            return None
+        x = self.root(lower, upper)
+        if x is None:
+            return None
+        radius = np.maximum(0.05 * (upper - lower), 1e-9)
+        region_lower = np.minimum(lower, x) - radius
+        region_upper = np.maximum(upper, x) + radius
+        J = self.equations(x)[1][self.rows]
+        if np.linalg.cond(J) > 1e10:
+            return None
+        Y = np.linalg.inv(J)
+        proof = self._contract(x, region_lower, region_upper, Y)
+        if proof is None:
+            return None
+        tight_lower, tight_upper = proof
+        for _ in range(4):  # K(X) again and again, to a tight enclosure
+            again = self._contract(x, tight_lower - 1e-14, tight_upper + 1e-14, Y)
+            if again is None:
+                break
+            size = float((tight_upper - tight_lower).max())
+            tight_lower, tight_upper = again
+            if float((tight_upper - tight_lower).max()) > 0.5 * size:
+                break
+        return tight_lower, tight_upper, region_lower, region_upper
+
+    def _contract(
+        self, x: Array, lower: Array, upper: Array, Y: Array
+    ) -> tuple[Array, Array] | None:
+        H_near = self._enclose(lower, upper)
+        if not H_near[2]:
+            return None
+        g = self._enclose(x, x)[0]
+        K_lower, K_upper = np.empty_like(x), np.empty_like(x)
+        if not krawczyk(x, lower, upper, Y, g, H_near[1], K_lower, K_upper):
+            return None
+        return K_lower, K_upper
+
+
+def _square_rows(system: System) -> NDArray[np.int64] | None:
+    """Rows of the residuals that make the system square, or None.
+
+    A loop in space has 6; one closed by a point 3; a spherical one (no reach) its 3 rotations; a
+    planar one its rotation about z and its translations along x and y.
+    """
+    rows: list[int] = []
+    for l, point in enumerate(system.point):
+        block = range(system.offsets[l], system.offsets[l + 1])
+        if point:
+            kept = (0, 1, 2)
+        elif system.reach[l] < 1e-12:
+            kept = (3, 4, 5)
+        elif all(_planar(system, f) for f in block):
+            kept = (0, 1, 5)
+        else:
+            kept = (0, 1, 2, 3, 4, 5)
+        rows += [6 * l + r for r in kept]
+    return np.array(rows, dtype=np.int64) if len(rows) == system.size else None
+
+
+def _planar(system: System, f: int) -> bool:
+    """Whether a factor is a rotation about z followed by a constant that keeps the x-y plane."""
+    c = system.C[f]
+    out_of_plane = max(abs(c[r]) for r in (2, 6, 8, 9, 11))
+    return bool(not system.translation[system.factor_variable[f]] and out_of_plane < 1e-15)
