@@ -1,1 +1,37 @@
-"""Cuik: every solution of a closed mechanism, with certificates."""
+"""Cuik: every solution of a closed mechanism, with certificates.
+
+J.M. Porta, L. Ros, F. Thomas, "Isolating self-motion manifolds on a PlayStation".
+"""
+
+from kin_solvers.all_ik import AllIK, solve_all_ik
+from kin_solvers.dh import arm_from_dh, loop_from_dh
+from kin_solvers.errors import CuikError, MechanismError, SettingsError, SizeError
+from kin_solvers.manifold import Component, Counters, Manifold
+from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable
+from kin_solvers.mechanism_urdf import arm_from_urdf, loops_from_urdf
+from kin_solvers.mechanism_yaml import load_mechanism
+from kin_solvers.solve import Settings, solve
+
+__all__ = [
+    "AllIK",
+    "Component",
+    "Constant",
+    "Counters",
+    "CuikError",
+    "Loop",
+    "Manifold",
+    "Mechanism",
+    "MechanismError",
+    "Motion",
+    "Settings",
+    "SettingsError",
+    "SizeError",
+    "Variable",
+    "arm_from_dh",
+    "arm_from_urdf",
+    "load_mechanism",
+    "loop_from_dh",
+    "loops_from_urdf",
+    "solve",
+    "solve_all_ik",
+]

@@ -13,6 +13,7 @@ constants are rigid and within that distance of the stored ones.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -32,28 +33,28 @@ jit = njit(cache=True, nogil=True)
 
 
 @jit
-def _down(x):
+def _down(x: Any) -> Any:
     return x - abs(x) * _WIDEN - _TINY
 
 
 @jit
-def _up(x):
+def _up(x: Any) -> Any:
     return x + abs(x) * _WIDEN + _TINY
 
 
 @jit
-def _times(a, b, c, d):
+def _times(a: Any, b: Any, c: Any, d: Any) -> Any:
     """[a, b] [c, d], outward."""
     p = a * c
     q = a * d
     r = b * c
     s = b * d
-    return _down(min(min(p, q), min(r, s))), _up(max(max(p, q), max(r, s)))
+    return _down(min(p, q, r, s)), _up(max(p, q, r, s))
 
 
 @jit
-def _multiply(A, B, out, unit_a, unit_b):
-    """out = A B for interval matrices of shape (3, 4, 2) with last row (0, 0, 0, unit)."""
+def _multiply(A: Any, B: Any, out: Any, unit_a: Any, unit_b: Any) -> Any:
+    """Out = A B for interval matrices of shape (3, 4, 2) with last row (0, 0, 0, unit)."""
     for r in range(3):
         for c in range(4):
             lo = 0.0
@@ -71,8 +72,8 @@ def _multiply(A, B, out, unit_a, unit_b):
 
 
 @jit
-def _cosine(a, b):
-    """cos of [a, b], outward; also far from zero."""
+def _cosine(a: Any, b: Any) -> Any:
+    """Cos of [a, b], outward; also far from zero."""
     if b - a >= 2.0 * math.pi:
         return -1.0, 1.0
     x = math.cos(a)
@@ -91,7 +92,7 @@ def _cosine(a, b):
 
 
 @jit
-def _motion(translation, a, b, derivative, Z):
+def _motion(translation: Any, a: Any, b: Any, derivative: Any, Z: Any) -> Any:
     """Interval matrix of a motion, or of its derivative, over [a, b]."""
     for r in range(3):
         for c in range(4):
@@ -123,7 +124,20 @@ def _motion(translation, a, b, derivative, Z):
 
 
 @jit
-def enclose(translation, offsets, owner, C, C_first, point, delta, lower, upper, F, J, near):
+def enclose(
+    translation: Any,
+    offsets: Any,
+    owner: Any,
+    C: Any,
+    C_first: Any,
+    point: Any,
+    delta: Any,
+    lower: Any,
+    upper: Any,
+    F: Any,
+    J: Any,
+    near: Any,
+) -> Any:
     """Interval residuals F, shape (6 L, 2), and Jacobian J, shape (6 L, V, 2), over a box.
 
     ``near[0]`` becomes False if a product may be a half turn away from the identity.
@@ -183,7 +197,7 @@ def enclose(translation, offsets, owner, C, C_first, point, delta, lower, upper,
 
 
 @jit
-def _residual(end, row, F):
+def _residual(end: Any, row: Any, F: Any) -> Any:
     """Position and half the skew part of an interval matrix."""
     for r in range(3):
         F[row + r, 0] = end[r, 3, 0]
@@ -195,7 +209,9 @@ def _residual(end, row, F):
 
 
 @jit
-def krawczyk(x, lower, upper, Y, g, H, out_lower, out_upper):
+def krawczyk(
+    x: Any, lower: Any, upper: Any, Y: Any, g: Any, H: Any, out_lower: Any, out_upper: Any
+) -> Any:
     """K(X) from the preconditioner Y, residuals g at x and Jacobian H over X, both as intervals.
 
     Returns:
@@ -283,7 +299,7 @@ class Certifier:
         J = self.equations(x)[1][self.rows]
         if np.linalg.cond(J) > 1e10:
             return None
-        Y = np.linalg.inv(J)
+        Y = np.ascontiguousarray(np.linalg.inv(J), dtype=np.float64)
         proof = self._contract(x, region_lower, region_upper, Y)
         if proof is None:
             return None
@@ -318,6 +334,7 @@ def _square_rows(system: System) -> NDArray[np.int64] | None:
     planar one its rotation about z and its translations along x and y.
     """
     rows: list[int] = []
+    kept: tuple[int, ...]
     for l, point in enumerate(system.point):
         block = range(system.offsets[l], system.offsets[l + 1])
         if point:

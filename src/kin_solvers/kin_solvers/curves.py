@@ -30,8 +30,8 @@ def trace(
         limits: Ranges, two arrays of shape (V,); infinite for angles on the full circle.
 
     Returns:
-        Points in order, shape (P, V), and whether the curve came back to its start. An open curve is
-        followed to both of its ends.
+        Points in order, shape (P, V), and whether the curve came back to its start. An open curve
+        is followed to both of its ends.
     """
     forward, closed = _follow(equations, start, _tangent(equations, start), step, limits)
     if closed:

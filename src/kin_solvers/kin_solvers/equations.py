@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -16,7 +17,7 @@ Array = NDArray[np.float64]
 
 
 @njit(cache=True, nogil=True)
-def _product(C, f, translation, q, M):
+def _product(C: Any, f: Any, translation: Any, q: Any, M: Any) -> Any:
     """M <- M Z(q) C[f] on 3 x 4 matrices."""
     for r in range(3):
         a = M[r, 0]
@@ -36,7 +37,17 @@ def _product(C, f, translation, q, M):
 
 
 @njit(cache=True, nogil=True)
-def evaluate(translation, offsets, owner, C, C_first, point, q, F, J):
+def evaluate(
+    translation: Any,
+    offsets: Any,
+    owner: Any,
+    C: Any,
+    C_first: Any,
+    point: Any,
+    q: Any,
+    F: Any,
+    J: Any,
+) -> Any:
     """Six residuals of every loop (position, rotation vector) and their Jacobian.
 
     The rotation residual is half the skew part of the product, zero at the identity.
@@ -126,7 +137,7 @@ class Equations:
         return False
 
     def newton(self, q: Array, *, steps: int = 12, tolerance: float = 1e-12) -> Array | None:
-        """Nearest solution by Gauss-Newton with minimum-norm steps; None if it does not converge."""
+        """Nearest solution by Gauss-Newton with minimum-norm steps; None if it does not come."""
         q = np.array(q, dtype=np.float64)
         for _ in range(steps):
             F, J = self(q)

@@ -16,6 +16,7 @@ Notation (docs/cuik.md has the derivation):
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -40,7 +41,9 @@ _INF = math.inf
 
 
 @jit
-def enclose(lower, upper, translation, count, hull, middle, half):
+def enclose(
+    lower: Any, upper: Any, translation: Any, count: Any, hull: Any, middle: Any, half: Any
+) -> Any:
     """Vertices of the hull of every variable.
 
     Writes for variable k: ``count[k]`` vertices in ``hull[k]``, shape (4, 4), as rows Y, Z (for a
@@ -108,7 +111,9 @@ def enclose(lower, upper, translation, count, hull, middle, half):
 
 
 @jit
-def _vertex_matrix(C, f, translation, y, z, inverse, G, g):
+def _vertex_matrix(
+    C: Any, f: Any, translation: Any, y: Any, z: Any, inverse: Any, G: Any, g: Any
+) -> Any:
     """G[g] = Z C[f], or C[f] Z^-1 (given the inverse constants), at one vertex."""
     if inverse:
         if translation:
@@ -155,7 +160,7 @@ def _vertex_matrix(C, f, translation, y, z, inverse, G, g):
 
 
 @jit
-def _multiply(M, i, G, j, E, unit, out, k):
+def _multiply(M: Any, i: Any, G: Any, j: Any, E: Any, unit: Any, out: Any, k: Any) -> Any:
     """out[k] = M[i] G[j] for conformal matrices.
 
     E = (0, 0, 0, 1) keeps the four columns alike, so that they share vector instructions; ``unit``
@@ -180,7 +185,9 @@ def _multiply(M, i, G, j, E, unit, out, k):
 
 
 @jit
-def _vertex_products(sides, base, spare, G, E, first, length, counts):
+def _vertex_products(
+    sides: Any, base: Any, spare: Any, G: Any, E: Any, first: Any, length: Any, counts: Any
+) -> Any:
     """All vertex products of one half-loop, in the rows ``base``, ``base`` + 1, ... of ``sides``.
 
     Joint t of the half varies with the stride product(counts[:t]).
@@ -217,8 +224,27 @@ def _vertex_products(sides, base, spare, G, E, first, length, counts):
 
 
 @jit
-def _cut_loops(offsets, owner, point, translation, C, C_inverse, C_first, rotate, count, hull,
-               G, G_count, G_variable, cut, sides, spare, sizes, E, X):
+def _cut_loops(
+    offsets: Any,
+    owner: Any,
+    point: Any,
+    translation: Any,
+    C: Any,
+    C_inverse: Any,
+    C_first: Any,
+    rotate: Any,
+    count: Any,
+    hull: Any,
+    G: Any,
+    G_count: Any,
+    G_variable: Any,
+    cut: Any,
+    sides: Any,
+    spare: Any,
+    sizes: Any,
+    E: Any,
+    X: Any,
+) -> Any:
     """Cut every loop in halves at a place that moves with ``rotate``; all vertex products."""
     width = spare.shape[0]
     for l in range(point.size):
@@ -250,13 +276,13 @@ def _cut_loops(offsets, owner, point, translation, C, C_inverse, C_first, rotate
                 _multiply(X, 0, C_first, l, E, 1.0, G, g + i)
         base = 2 * l * width
         sizes[2 * l] = _vertex_products(sides, base, spare, G, E, o, p, G_count)
-        sizes[2 * l + 1] = _vertex_products(
-            sides, base + width, spare, G, E, o + p, n - p, G_count
-        )
+        sizes[2 * l + 1] = _vertex_products(sides, base + width, spare, G, E, o + p, n - p, G_count)
 
 
 @jit
-def _extremes(values, base, size, stride, vertices, low, high, row):
+def _extremes(
+    values: Any, base: Any, size: Any, stride: Any, vertices: Any, low: Any, high: Any, row: Any
+) -> Any:
     """Extremes of every column for each vertex i of the joint with this stride: low[row + i].
 
     With stride = size and one vertex: over all rows.
@@ -293,7 +319,7 @@ def _extremes(values, base, size, stride, vertices, low, high, row):
 
 
 @jit
-def _clip(hull, k, coordinate, low, high, row, n):
+def _clip(hull: Any, k: Any, coordinate: Any, low: Any, high: Any, row: Any, n: Any) -> Any:
     """Where a segment-trapezoid clipping leaves one coordinate: (from, to), empty if from > to.
 
     The generalisation of Fig. 1 of the paper to n vertices: the u with lower hull of (u, low) <= 0
@@ -333,7 +359,7 @@ def _clip(hull, k, coordinate, low, high, row, n):
 
 
 @jit
-def _intersect(k, n, h, hull, low, high, row, clip):
+def _intersect(k: Any, n: Any, h: Any, hull: Any, low: Any, high: Any, row: Any, clip: Any) -> Any:
     """Clip variable k with one row of bounds; False if nothing is left."""
     a, b = _clip(hull, k, U, low, high, row, n)
     if a > b + 2.0 * PAD * (1.0 + h):
@@ -354,7 +380,7 @@ def _intersect(k, n, h, hull, low, high, row, clip):
 
 
 @jit
-def _bend(first, last, owner, translation, half):
+def _bend(first: Any, last: Any, owner: Any, translation: Any, half: Any) -> Any:
     """How far the square of a travel lies under its secant, summed over the travels of a loop."""
     s = 0.0
     for f in range(first, last):
@@ -365,8 +391,29 @@ def _bend(first, last, owner, translation, half):
 
 
 @jit
-def _clip_raw(offsets, owner, point, translation, delta, count, hull, half, G_count, G_variable,
-              cut, sides, width, sizes, low, high, all_low, all_high, row_low, row_high, clip):
+def _clip_raw(
+    offsets: Any,
+    owner: Any,
+    point: Any,
+    translation: Any,
+    delta: Any,
+    count: Any,
+    hull: Any,
+    half: Any,
+    G_count: Any,
+    G_variable: Any,
+    cut: Any,
+    sides: Any,
+    width: Any,
+    sizes: Any,
+    low: Any,
+    high: Any,
+    all_low: Any,
+    all_high: Any,
+    row_low: Any,
+    row_high: Any,
+    clip: Any,
+) -> Any:
     """Clip with the equations of every loop as they are; False if empty."""
     for l in range(point.size):
         o = offsets[l]
@@ -389,9 +436,7 @@ def _clip_raw(offsets, owner, point, translation, delta, count, hull, half, G_co
             side = 0 if t < p else 1
             k = G_variable[o + t]
             m = G_count[o + t]
-            _extremes(
-                sides, (2 * l + side) * width, sizes[2 * l + side], stride, m, low, high, 0
-            )
+            _extremes(sides, (2 * l + side) * width, sizes[2 * l + side], stride, m, low, high, 0)
             for r in range(ROWS):
                 if point[l] and r % 4 != 3:
                     continue
@@ -415,7 +460,19 @@ def _clip_raw(offsets, owner, point, translation, delta, count, hull, half, G_co
 
 
 @jit
-def _jacobian(offsets, point, cut, G, G_count, G_variable, E, X, mean, after, J):
+def _jacobian(
+    offsets: Any,
+    point: Any,
+    cut: Any,
+    G: Any,
+    G_count: Any,
+    G_variable: Any,
+    E: Any,
+    X: Any,
+    mean: Any,
+    after: Any,
+    J: Any,
+) -> Any:
     """J[k] = half the difference of F between the last and the first vertex of k, others at mean.
 
     The mean of a product over independent vertices is the product of the means.
@@ -468,7 +525,7 @@ def _jacobian(offsets, point, cut, G, G_count, G_variable, E, X, mean, after, J)
 
 
 @jit
-def _precondition(J, N, P, eps):
+def _precondition(J: Any, N: Any, P: Any, eps: Any) -> Any:
     """P = (J J' + eps I)^-1 J by Cholesky; any P is valid, so rounding does not matter."""
     V, R = J.shape
     for i in range(V):
@@ -510,7 +567,7 @@ def _precondition(J, N, P, eps):
 
 
 @jit
-def _row_values(sides, base, size, weights, out):
+def _row_values(sides: Any, base: Any, size: Any, weights: Any, out: Any) -> Any:
     """out[j, q] = sides[base + j] . weights[:, q] for LANES rows of P at once."""
     for j in range(size):
         a = 0.0
@@ -530,8 +587,23 @@ def _row_values(sides, base, size, weights, out):
 
 
 @jit
-def _level_shared(l, side, first, length, k0, lanes, size, shared, hull, G_count, G_variable, J, P,
-                  value, slack):
+def _level_shared(
+    l: Any,
+    side: Any,
+    first: Any,
+    length: Any,
+    k0: Any,
+    lanes: Any,
+    size: Any,
+    shared: Any,
+    hull: Any,
+    G_count: Any,
+    G_variable: Any,
+    J: Any,
+    P: Any,
+    value: Any,
+    slack: Any,
+) -> Any:
     """Move the slopes in variables shared between loops from loop to loop.
 
     The sum over the loops stays as it is, and the parts no longer fight each other. Bounds the
@@ -565,8 +637,20 @@ def _level_shared(l, side, first, length, k0, lanes, size, shared, hull, G_count
 
 
 @jit
-def _add_side(side, first, length, k0, lanes, size, count, G_count, G_variable, value,
-              row_low, row_high):
+def _add_side(
+    side: Any,
+    first: Any,
+    length: Any,
+    k0: Any,
+    lanes: Any,
+    size: Any,
+    count: Any,
+    G_count: Any,
+    G_variable: Any,
+    value: Any,
+    row_low: Any,
+    row_high: Any,
+) -> Any:
     """Add the bounds of one half of a loop to the rows k0, k0 + 1, ... of P F."""
     for q in range(lanes):
         k = k0 + q
@@ -601,9 +685,31 @@ def _add_side(side, first, length, k0, lanes, size, count, G_count, G_variable, 
 
 
 @jit
-def _clip_preconditioned(offsets, owner, point, translation, shared, delta, count, hull, half,
-                         G_count, G_variable, cut, sides, width, sizes, J, P, column, value,
-                         row_low, row_high, slack, clip):
+def _clip_preconditioned(
+    offsets: Any,
+    owner: Any,
+    point: Any,
+    translation: Any,
+    shared: Any,
+    delta: Any,
+    count: Any,
+    hull: Any,
+    half: Any,
+    G_count: Any,
+    G_variable: Any,
+    cut: Any,
+    sides: Any,
+    width: Any,
+    sizes: Any,
+    J: Any,
+    P: Any,
+    column: Any,
+    value: Any,
+    row_low: Any,
+    row_high: Any,
+    slack: Any,
+    clip: Any,
+) -> Any:
     """Clip each variable k with row k of P F; False if empty."""
     n_variables = count.size
     for k in range(n_variables):
@@ -639,10 +745,37 @@ def _clip_preconditioned(offsets, owner, point, translation, shared, delta, coun
                 size = sizes[2 * l + side]
                 _row_values(sides, (2 * l + side) * width, size, column, value)
                 if point.size > 1:
-                    _level_shared(l, side, first, length, k0, lanes, size, shared, hull,
-                                  G_count, G_variable, J, P, value, slack)
-                _add_side(side, first, length, k0, lanes, size, count, G_count, G_variable,
-                          value, row_low, row_high)
+                    _level_shared(
+                        l,
+                        side,
+                        first,
+                        length,
+                        k0,
+                        lanes,
+                        size,
+                        shared,
+                        hull,
+                        G_count,
+                        G_variable,
+                        J,
+                        P,
+                        value,
+                        slack,
+                    )
+                _add_side(
+                    side,
+                    first,
+                    length,
+                    k0,
+                    lanes,
+                    size,
+                    count,
+                    G_count,
+                    G_variable,
+                    value,
+                    row_low,
+                    row_high,
+                )
     for k in range(n_variables):
         for i in range(count[k]):
             row_low[k, i] -= slack[k]
@@ -653,7 +786,7 @@ def _clip_preconditioned(offsets, owner, point, translation, shared, delta, coun
 
 
 @jit
-def _trim(lo, hi, centre, e):
+def _trim(lo: Any, hi: Any, centre: Any, e: Any) -> Any:
     """Take the open arc (centre - e, centre + e), repeated every turn, off the ends of [lo, hi]."""
     if e <= 0.0:
         return lo, hi
@@ -667,7 +800,18 @@ def _trim(lo, hi, centre, e):
 
 
 @jit
-def _back_to_angle(k, translation, cyclic, n, m, h, hull, clip, lower, upper):
+def _back_to_angle(
+    k: Any,
+    translation: Any,
+    cyclic: Any,
+    n: Any,
+    m: Any,
+    h: Any,
+    hull: Any,
+    clip: Any,
+    lower: Any,
+    upper: Any,
+) -> Any:
     """Turn the clipped hull coordinates of variable k into a new interval."""
     pad = PAD * (1.0 + abs(m))
     lo = lower
@@ -695,7 +839,7 @@ def _back_to_angle(k, translation, cyclic, n, m, h, hull, clip, lower, upper):
     if hi - lo >= _TWO_PI - 1e-9:
         if not cyclic:
             return lo, hi
-        e = max(max(right, left), max(front, back))
+        e = max(right, left, front, back)
         if e <= 0.0:
             return lo, hi
         centre = m
@@ -717,8 +861,21 @@ def _back_to_angle(k, translation, cyclic, n, m, h, hull, clip, lower, upper):
 
 
 @jit
-def search(T, stack_lower, stack_upper, weight, queued, sigma, rho, limit, tuning, flag,
-           found_lower, found_upper, counters):
+def search(
+    T: Any,
+    stack_lower: Any,
+    stack_upper: Any,
+    weight: Any,
+    queued: Any,
+    sigma: Any,
+    rho: Any,
+    limit: Any,
+    tuning: Any,
+    flag: Any,
+    found_lower: Any,
+    found_upper: Any,
+    counters: Any,
+) -> Any:
     """The Cuik algorithm (Fig. 2) on a stack of boxes.
 
     Works in place on the stack; stops when it is empty, ``limit`` boxes were processed, the found
@@ -726,7 +883,8 @@ def search(T, stack_lower, stack_upper, weight, queued, sigma, rho, limit, tunin
 
     Args:
         T: The system.
-        stack_lower: Lower ends of the boxes, shape (capacity, V); ``stack_upper`` likewise.
+        stack_lower: Lower ends of the boxes, shape (capacity, V).
+        stack_upper: Upper ends, shape (capacity, V).
         weight: Share of the search volume of each box, shape (capacity,).
         queued: Number of boxes on the stack.
         sigma: Side at which a box counts as solution, shape (V,).
@@ -735,15 +893,26 @@ def search(T, stack_lower, stack_upper, weight, queued, sigma, rho, limit, tunin
         tuning: (half-width above which raw rows are used, half-width up to which preconditioned
             rows are used, factor of the regularisation).
         flag: Stop when flag[0] is not 0.
-        found_lower: Room for the found boxes; ``found_upper`` likewise.
+        found_lower: Room for the lower ends of the found boxes.
+        found_upper: Room for their upper ends.
         counters: processed, reductions, solutions, empty, settled share, queued; shape (6,).
 
     Returns:
         Number of boxes left on the stack, number of boxes found.
     """
     (
-        translation, cyclic, offsets, owner, C, C_inverse, C_first, point, reaches, delta_wide,
-        delta_narrow, shared,
+        translation,
+        cyclic,
+        offsets,
+        owner,
+        C,
+        C_inverse,
+        C_first,
+        point,
+        reaches,
+        delta_wide,
+        delta_narrow,
+        shared,
     ) = T
     n_variables = sigma.size
     n_loops = point.size
@@ -810,24 +979,81 @@ def search(T, stack_lower, stack_upper, weight, queued, sigma, rho, limit, tunin
                 clip[k, 1] = _INF
                 clip[k, 2] = -_INF
                 clip[k, 3] = _INF
-            _cut_loops(offsets, owner, point, translation, C, C_inverse, C_first, rotate, count,
-                       hull, G, G_count, G_variable, cut, sides, spare, sizes, E, X)
+            _cut_loops(
+                offsets,
+                owner,
+                point,
+                translation,
+                C,
+                C_inverse,
+                C_first,
+                rotate,
+                count,
+                hull,
+                G,
+                G_count,
+                G_variable,
+                cut,
+                sides,
+                spare,
+                sizes,
+                E,
+                X,
+            )
             rotate += 1
             delta = delta_wide if wide else delta_narrow
             if widest > tuning[0]:
                 alive = _clip_raw(
-                    offsets, owner, point, translation, delta, count, hull, half, G_count,
-                    G_variable, cut, sides, width, sizes, low, high, all_low, all_high,
-                    row_low, row_high, clip,
+                    offsets,
+                    owner,
+                    point,
+                    translation,
+                    delta,
+                    count,
+                    hull,
+                    half,
+                    G_count,
+                    G_variable,
+                    cut,
+                    sides,
+                    width,
+                    sizes,
+                    low,
+                    high,
+                    all_low,
+                    all_high,
+                    row_low,
+                    row_high,
+                    clip,
                 )
             if alive and widest <= tuning[1]:
                 _jacobian(offsets, point, cut, G, G_count, G_variable, E, X, mean, after, J)
                 eps = tuning[2] * widest * widest * widest * widest * (1.0 + reach * reach)
                 _precondition(J, N, P, eps)
                 alive = _clip_preconditioned(
-                    offsets, owner, point, translation, shared, delta, count, hull, half, G_count,
-                    G_variable, cut, sides, width, sizes, J, P, column, value, row_low, row_high,
-                    slack, clip,
+                    offsets,
+                    owner,
+                    point,
+                    translation,
+                    shared,
+                    delta,
+                    count,
+                    hull,
+                    half,
+                    G_count,
+                    G_variable,
+                    cut,
+                    sides,
+                    width,
+                    sizes,
+                    J,
+                    P,
+                    column,
+                    value,
+                    row_low,
+                    row_high,
+                    slack,
+                    clip,
                 )
             if not alive:
                 break
@@ -835,8 +1061,16 @@ def search(T, stack_lower, stack_upper, weight, queued, sigma, rho, limit, tunin
             volume = 1.0
             for k in range(n_variables):
                 a, b = _back_to_angle(
-                    k, translation[k], cyclic[k], count[k], middle[k], half[k], hull, clip,
-                    lower[k], upper[k],
+                    k,
+                    translation[k],
+                    cyclic[k],
+                    count[k],
+                    middle[k],
+                    half[k],
+                    hull,
+                    clip,
+                    lower[k],
+                    upper[k],
                 )
                 if a > b:
                     alive = False
@@ -876,7 +1110,16 @@ def search(T, stack_lower, stack_upper, weight, queued, sigma, rho, limit, tunin
 
 
 @jit
-def _split(stack_lower, stack_upper, weight, queued, lower, upper, sigma, share):
+def _split(
+    stack_lower: Any,
+    stack_upper: Any,
+    weight: Any,
+    queued: Any,
+    lower: Any,
+    upper: Any,
+    sigma: Any,
+    share: Any,
+) -> Any:
     """Push both parts of a box, split across its widest side (in units of sigma)."""
     widest = -1.0
     j = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -127,8 +128,10 @@ class Manifold:
 
     @cached_property
     def labels(self) -> NDArray[np.int64]:
-        """Component of each box, shape (N,); boxes that touch belong together, with wrap at +-pi."""
-        return _connect(self.lower, self.upper, np.array([v.cyclic for v in self.mechanism.variables]))
+        """Component of each box, shape (N,): boxes that touch, with wrap at +-pi."""
+        return _connect(
+            self.lower, self.upper, np.array([v.cyclic for v in self.mechanism.variables])
+        )
 
     @cached_property
     def components(self) -> tuple[Component, ...]:
@@ -139,7 +142,7 @@ class Manifold:
         labels = self.labels
         order = np.argsort(labels, kind="stable")
         starts = np.searchsorted(labels[order], np.arange(labels.max(initial=-1) + 2))
-        for a, b in zip(starts[:-1], starts[1:], strict=True):
+        for a, b in pairwise(starts):
             result.append(self._component(order[a:b], system, equations))
         return tuple(result)
 
@@ -205,7 +208,10 @@ class Manifold:
         if start is None:
             return np.empty((0, system.size)), False
         points, closed = trace(
-            Equations(system), start * system.unit, step=step or self.sigma, limits=self._limits(system)
+            Equations(system),
+            start * system.unit,
+            step=step or self.sigma,
+            limits=self._limits(system),
         )
         return points / system.unit, closed
 

@@ -299,7 +299,9 @@ def _check_loop(where: str, loop: Loop, count: int) -> set[int]:
     if joints < 2:
         raise MechanismError(where, f"has {joints} motions; a loop needs at least 2")
     if joints > MAX_JOINTS_PER_LOOP:
-        raise SizeError(f"{where}: {joints} motions are more than the limit of {MAX_JOINTS_PER_LOOP}")
+        raise SizeError(
+            f"{where}: {joints} motions are more than the limit of {MAX_JOINTS_PER_LOOP}"
+        )
     return used
 
 

@@ -138,7 +138,7 @@ class PaperSearch:
         )
 
     def to_angles(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        """Boxes of scalars as boxes of configurations: the angle under which a rectangle is seen."""
+        """Boxes of scalars as boxes of configurations: angles under which rectangles are seen."""
         n, size = len(lower), self.system.size
         low, high = np.empty((n, size)), np.empty((n, size))
         for k, s in enumerate(self.first[:-1]):
@@ -172,9 +172,7 @@ def _cosine_range(a: Array, b: Array) -> tuple[Array, Array]:
 def _seen_angle(y0: Array, y1: Array, z0: Array, z1: Array) -> tuple[Array, Array]:
     """Angles under which rectangles are seen from the origin; a whole turn if they hold it."""
     middle = np.arctan2(0.5 * (z0 + z1), 0.5 * (y0 + y1))
-    corners = np.stack(
-        [np.arctan2(z, y) for y in (y0, y1) for z in (z0, z1)]
-    )
+    corners = np.stack([np.arctan2(z, y) for y in (y0, y1) for z in (z0, z1)])
     offset = np.remainder(corners - middle + math.pi, _TWO_PI) - math.pi
     low, high = middle + offset.min(axis=0) - 1e-14, middle + offset.max(axis=0) + 1e-14
     holds = (y0 <= 1e-12) & (y1 >= -1e-12) & (z0 <= 1e-12) & (z1 >= -1e-12)
@@ -184,7 +182,7 @@ def _seen_angle(y0: Array, y1: Array, z0: Array, z1: Array) -> tuple[Array, Arra
 class _Pipeline:
     """The paper's Fig. 5: corner products, projections and clippings in three threads.
 
-    The calling thread plays the RISC processor: it keeps the list of boxes, clips, splits, and keeps
+    The calling thread plays the RISC processor: it keeps the list of boxes, clips, splits, and has
     several batches under way. What happens to a box does not depend on the others, so the counters
     are those of the sequential run.
     """
@@ -220,8 +218,10 @@ class _Pipeline:
         try:
             while True:
                 while (
-                    waiting and len(active) + under_way * self.BATCH < self.BATCH * self.UNDER_WAY
-                    and totals[0] < limit and flag[0] == 0
+                    waiting
+                    and len(active) + under_way * self.BATCH < self.BATCH * self.UNDER_WAY
+                    and totals[0] < limit
+                    and flag[0] == 0
                 ):
                     box, share = waiting.pop()
                     totals[0] += 1

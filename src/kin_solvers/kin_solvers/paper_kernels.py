@@ -1,12 +1,12 @@
 """The paper's algorithm, compiled: Fig. 2 (search) and Fig. 3 (Reduce_Box).
 
-A rotation is two scalars y = cos, z = sin with y^2 + z^2 = 1, a translation is one scalar. The three
-parts of Reduce_Box are the units of the paper's pipeline: corner products (VU0), projection on the
-coordinate planes (VU1), clippings (the RISC processor).
+A rotation is two scalars y = cos, z = sin with y^2 + z^2 = 1, a translation is one scalar. The
+three parts of Reduce_Box are the units of the paper's pipeline: corner products (VU0), projection
+on the coordinate planes (VU1), clippings (the RISC processor).
 
 Departure: read literally, Fig. 3 clips with bounds that an earlier clipping of the same call has
-moved, against projections of the old box, and so loses solutions. Here every trapezoid is clipped on
-the bounds the projections belong to, and the results are intersected.
+moved, against projections of the old box, and so loses solutions. Here every trapezoid is clipped
+on the bounds the projections belong to, and the results are intersected.
 
 ``*_naive`` states the figure as it stands, corner by corner; the other version shares the partial
 products of neighbouring corners and folds minima and maxima joint by joint. Both perform the same
@@ -16,6 +16,7 @@ floating-point operations on every corner, so they agree to the last bit.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -29,7 +30,7 @@ jit = njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"}
 
 
 @jit
-def _corner_matrix(C, translation, y, z, G):
+def _corner_matrix(C: Any, translation: Any, y: Any, z: Any, G: Any) -> Any:
     """G = Z C at one corner, 3 x 4 numbers."""
     for c in range(4):
         if translation:
@@ -44,7 +45,16 @@ def _corner_matrix(C, translation, y, z, G):
 
 
 @jit
-def corner_products_naive(C, translation, scalar, box, first, n, matrices, products):
+def corner_products_naive(
+    C: Any,
+    translation: Any,
+    scalar: Any,
+    box: Any,
+    first: Any,
+    n: Any,
+    matrices: Any,
+    products: Any,
+) -> Any:
     """VU0: generate and multiply the matrix sequence of every corner; products[corner, 12]."""
     bits = 0
     for t in range(n):
@@ -80,7 +90,7 @@ def corner_products_naive(C, translation, scalar, box, first, n, matrices, produ
 
 
 @jit
-def project_naive(products, bits, low, high):
+def project_naive(products: Any, bits: Any, low: Any, high: Any) -> Any:
     """VU1: minima and maxima of every entry at both ends of every scalar; low[scalar, end, 12]."""
     for b in range(bits):
         for end in range(2):
@@ -97,7 +107,17 @@ def project_naive(products, bits, low, high):
 
 
 @jit
-def corner_products(C, translation, scalar, box, first, n, matrix, side, spare):
+def corner_products(
+    C: Any,
+    translation: Any,
+    scalar: Any,
+    box: Any,
+    first: Any,
+    n: Any,
+    matrix: Any,
+    side: Any,
+    spare: Any,
+) -> Any:
     """VU0 with shared partial products: side[12, corner]; the same numbers as the naive version."""
     f = first
     count = 0
@@ -141,7 +161,17 @@ def corner_products(C, translation, scalar, box, first, n, matrix, side, spare):
 
 
 @jit
-def project(side, translation, first, n, bits, folds, blocks, low, high):
+def project(
+    side: Any,
+    translation: Any,
+    first: Any,
+    n: Any,
+    bits: Any,
+    folds: Any,
+    blocks: Any,
+    low: Any,
+    high: Any,
+) -> Any:
     """VU1 with folds: the joints in turn, the slowest-varying first."""
     for r in range(12):
         size = 1 << bits
@@ -189,7 +219,7 @@ def project(side, translation, first, n, bits, folds, blocks, low, high):
 
 
 @jit
-def _fold(source_low, source_high, size, corners, low, high):
+def _fold(source_low: Any, source_high: Any, size: Any, corners: Any, low: Any, high: Any) -> Any:
     """Minima and maxima over the blocks of the slowest joint."""
     for j in range(size):
         x = source_low[j]
@@ -204,7 +234,9 @@ def _fold(source_low, source_high, size, corners, low, high):
 
 
 @jit
-def _trapezoid_clipping(lower, upper, low_l, high_l, low_u, high_u):
+def _trapezoid_clipping(
+    lower: Any, upper: Any, low_l: Any, high_l: Any, low_u: Any, high_u: Any
+) -> Any:
     """The part of [lower, upper] where the trapezoid of Fig. 1b meets zero; empty if from > to."""
     a = lower
     b = upper
@@ -225,7 +257,7 @@ def _trapezoid_clipping(lower, upper, low_l, high_l, low_u, high_u):
 
 
 @jit
-def _circle_range(other_lower, other_upper):
+def _circle_range(other_lower: Any, other_upper: Any) -> Any:
     """Smallest and largest |y| on the unit circle with z in [lower, upper]; negative if none."""
     big = max(abs(other_lower), abs(other_upper))
     small = 0.0
@@ -241,7 +273,7 @@ def _circle_range(other_lower, other_upper):
 
 
 @jit
-def _rectangle_circle_clipping(box, s, w):
+def _rectangle_circle_clipping(box: Any, s: Any, w: Any) -> Any:
     """Clip scalar s with the circle through its range and that of scalar w; False if empty."""
     a, b = _circle_range(box[w, 0], box[w, 1])
     if b < 0.0:
@@ -263,7 +295,20 @@ def _rectangle_circle_clipping(box, s, w):
 
 
 @jit
-def clip_loop(translation, scalar, first, n, loop, points, C_first, deltas, low, high, box, clipped):
+def clip_loop(
+    translation: Any,
+    scalar: Any,
+    first: Any,
+    n: Any,
+    loop: Any,
+    points: Any,
+    C_first: Any,
+    deltas: Any,
+    low: Any,
+    high: Any,
+    box: Any,
+    clipped: Any,
+) -> Any:
     """The RISC processor: all clippings of one loop; the box in place. False if empty."""
     point = points[loop]
     delta = deltas[loop]
@@ -311,17 +356,27 @@ def clip_loop(translation, scalar, first, n, loop, points, C_first, deltas, low,
 
 
 @jit
-def reduce_box(offsets, C, translation, scalar, point, C_first, delta, naive, box, buffers, low,
-               high):
+def reduce_box(
+    offsets: Any,
+    C: Any,
+    translation: Any,
+    scalar: Any,
+    point: Any,
+    C_first: Any,
+    delta: Any,
+    naive: Any,
+    box: Any,
+    buffers: Any,
+    low: Any,
+    high: Any,
+) -> Any:
     """Reduce_Box (Fig. 3), in place."""
     matrices, products, side, spare, folds, blocks, clipped = buffers
     for l in range(point.size):
         first = offsets[l]
         n = offsets[l + 1] - first
         if naive:
-            bits = corner_products_naive(
-                C, translation, scalar, box, first, n, matrices, products
-            )
+            bits = corner_products_naive(C, translation, scalar, box, first, n, matrices, products)
             project_naive(products, bits, low, high)
         else:
             bits = corner_products(
@@ -336,7 +391,7 @@ def reduce_box(offsets, C, translation, scalar, point, C_first, delta, naive, bo
 
 
 @jit
-def box_sizes(box):
+def box_sizes(box: Any) -> Any:
     """Longest side and volume of a box of scalars."""
     longest = 0.0
     volume = 1.0
@@ -348,7 +403,7 @@ def box_sizes(box):
 
 
 @jit
-def split(box, first, second):
+def split(box: Any, first: Any, second: Any) -> Any:
     """Split a box at the middle of its widest side."""
     j = 0
     for s in range(box.shape[0]):
@@ -362,8 +417,25 @@ def split(box, first, second):
 
 
 @jit
-def search(offsets, C, translation, scalar, point, C_first, delta, naive, stack, weight, queued, sigma, rho,
-           limit, flag, found, counters):
+def search(
+    offsets: Any,
+    C: Any,
+    translation: Any,
+    scalar: Any,
+    point: Any,
+    C_first: Any,
+    delta: Any,
+    naive: Any,
+    stack: Any,
+    weight: Any,
+    queued: Any,
+    sigma: Any,
+    rho: Any,
+    limit: Any,
+    flag: Any,
+    found: Any,
+    counters: Any,
+) -> Any:
     """The Cuik algorithm (Fig. 2) on a stack of boxes of scalars, shape (S, 2) each.
 
     Stops when the stack is empty, ``limit`` boxes were processed, the found boxes fill their array
@@ -408,7 +480,17 @@ def search(offsets, C, translation, scalar, point, C_first, delta, naive, stack,
         while True:
             before = volume
             state = reduce_box(
-                offsets, C, translation, scalar, point, C_first, delta, naive, box, buffers, low,
+                offsets,
+                C,
+                translation,
+                scalar,
+                point,
+                C_first,
+                delta,
+                naive,
+                box,
+                buffers,
+                low,
                 high,
             )
             counters[1] += 1

@@ -251,7 +251,7 @@ def solve(
         lower = np.concatenate([resume.lower, lower])
         upper = np.concatenate([resume.upper, upper])
         certified = np.concatenate([resume.certified, certified])
-    order = np.lexsort(np.concatenate([upper, lower], axis=1).T[::-1]) if len(lower) else []
+    order = np.lexsort(np.concatenate([upper, lower], axis=1).T[::-1])
     total = outcome.counters if resume is None else outcome.counters + resume.counters
     return Manifold(
         mechanism=mechanism,
@@ -483,9 +483,7 @@ def _prove(
             proofs.append(proof)
     if not open_boxes:
         return np.empty((0, system.size)), np.empty((0, system.size))
-    still = [
-        (a, b) for a, b in open_boxes if not any(_holds(system, p, a, b) for p in proofs)
-    ]
+    still = [(a, b) for a, b in open_boxes if not any(_holds(system, p, a, b) for p in proofs)]
     return (
         np.array([a for a, _ in still]).reshape(-1, system.size),
         np.array([b for _, b in still]).reshape(-1, system.size),

@@ -5,7 +5,7 @@ Every motion becomes one about or along the local z axis:
     Z(q_1) C_1 Z(q_2) C_2 ... Z(q_n) C_n = I                                   (pose closure)
     translation of C_0 Z(q_1) C_1 ... Z(q_n) C_n = 0                           (point closure)
 
-A change of axis is a conjugation by a permutation matrix, and a negative sign one by diag(1, -1, -1):
+A change of axis is a conjugation by a permutation matrix, a negative sign one by diag(1, -1, -1):
 both are exact in floating point. The constants between two motions are multiplied together.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,8 @@ class System:
     """A mechanism as arrays.
 
     Attributes:
-        length: Factor by which the lengths of the mechanism were multiplied: a power of two, so that
-            nothing is rounded, which brings the largest reach to [2, 4).
+        length: Factor by which the lengths of the mechanism were multiplied: a power of two, so
+            that nothing is rounded, which brings the largest reach to [2, 4).
         translation: Whether each variable is a translation, shape (V,).
         cyclic: Whether each variable is an angle on the full circle, shape (V,).
         lower: Lower ends of the search box, shape (V,) [rad, m].
@@ -137,7 +138,7 @@ class System:
         reach = np.array(
             [
                 _reach(C[a:b], firsts[k], owners[a:b], mechanism)
-                for k, (a, b) in enumerate(zip(offsets[:-1], offsets[1:], strict=True))
+                for k, (a, b) in enumerate(pairwise(offsets))
             ]
         )
         largest = float(reach.max())

@@ -1,0 +1,293 @@
+"""Cuik: the fast method against the naive 256-corner version, codac, and planted solutions."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+import venv
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.harness import Bench
+from kin_solvers import Settings, library, solve
+from kin_solvers.paper import PaperSearch
+from kin_solvers.planted import PHASES, planted_boxes, planted_loop, try_fast, try_paper
+from kin_solvers.solve import FastSearch
+from kin_solvers.system import System
+
+ALPHA, BETA = math.radians(30.0), math.radians(75.0)
+GO = np.zeros(1, dtype=np.int64)
+
+
+def bennett_curve(count: int) -> np.ndarray:
+    """The closed form of the linkage's one curve."""
+    t1 = (np.arange(count) + 0.5) / count * 2.0 * np.pi - np.pi
+    k = math.sin((BETA + ALPHA) / 2.0) / math.sin((BETA - ALPHA) / 2.0)
+    t2 = 2.0 * np.arctan(k / np.tan(t1 / 2.0))
+    return np.stack([t1, t2, -t1, -t2], axis=1)
+
+
+def main(bench: Bench) -> None:
+    """Measure everything."""
+    bennett_ms = bennett(bench)
+    md6r_ms = six_r(bench)
+    curves(bench)
+    threads(bench)
+    planted(bench)
+    codac(bench, bennett_ms, md6r_ms)
+
+
+def bennett(bench: Bench) -> float:
+    """Box counts, missed curve points, and ratios against the naive version."""
+    mechanism = library.get("bennett")
+    system = System.of(mechanism)
+    fast = FastSearch(system, 0.1, 0.8)
+    naive = PaperSearch(mechanism, system, 0.1, 0.9, naive=True)
+    folded = PaperSearch(mechanism, system, 0.1, 0.9)
+    start = {"fast": fast.initial(), "paper": naive.initial()}
+
+    def run_naive() -> None:
+        naive.run(start["paper"], 10**6, GO)
+
+    def run_folded() -> None:
+        folded.run(start["paper"], 10**6, GO)
+
+    def run_fast() -> None:
+        for _ in range(20):
+            fast.run(start["fast"], 10**6, GO)
+
+    samples = bench.interleave(
+        {"fast": run_fast, "folded": run_folded, "naive": run_naive},
+        repeats=3 if bench.quick else 9,
+        warmup=1,
+    )
+    outcome = fast.run(start["fast"], 10**6, GO)
+    a, b = naive.run(start["paper"], 10**6, GO), folded.run(start["paper"], 10**6, GO)
+    assert a.counters == b.counters, "the folded version must do what the naive one does"
+    manifold = solve(mechanism, Settings(sigma=0.1))
+    missed = sum(not manifold.contains(q) for q in bennett_curve(2000 if bench.quick else 10000))
+    milliseconds = samples["fast"].median / 20.0 * 1e3
+    bench.result("bennett_ms", milliseconds, "ms", "30/75 deg, sigma 0.1")
+    bench.result("bennett_boxes", len(manifold.lower), "", "greedy floor 71")
+    bench.result("bennett_missed", missed, "", "points of the closed-form curve")
+    bench.result("bennett_ratio_vs_naive", 20.0 * samples["fast"].ratio(samples["naive"]))
+    bench.result("faithful_ratio_vs_naive", samples["folded"].ratio(samples["naive"]))
+    bench.table(
+        "Bennett 30/75 deg, sigma 0.1",
+        ["version", "solutions", "boxes", "reductions", "ms"],
+        [
+            ["naive 256 corners", *_row(a), f"{samples['naive'].median * 1e3:.1f}"],
+            ["shared products, folds", *_row(b), f"{samples['folded'].median * 1e3:.1f}"],
+            ["fast", *_row(outcome), f"{milliseconds:.2f}"],
+        ],
+    )
+    return milliseconds
+
+
+def _row(outcome) -> list[str]:
+    c = outcome.counters
+    return [str(c.solutions), str(c.processed), str(c.reductions)]
+
+
+def six_r(bench: Bench) -> float:
+    """The general 6R with 16 solutions, certificates included."""
+    mechanism = library.get("manseur_doty")
+    settings = Settings(sigma=0.1)
+    system = System.of(mechanism)
+    search = FastSearch(system, 0.1, 0.8)
+    samples = bench.interleave(
+        {
+            "search": lambda: search.run(search.initial(), 10**6, GO),
+            "certified": lambda: solve(mechanism, settings),
+        },
+        repeats=5 if bench.quick else 15,
+        warmup=1,
+    )
+    manifold = solve(mechanism, settings)
+    milliseconds = samples["search"].median * 1e3
+    bench.result("md6r_ms", milliseconds, "ms", "search; all 16 isolated")
+    bench.result("md6r_certified_ms", samples["certified"].median * 1e3, "ms", "with proofs")
+    bench.result("md6r_solutions", len(manifold.lower))
+    bench.result("md6r_certified", int(manifold.certified.sum()))
+    for name in ("puma560", "ur5", "three_rpr"):
+        arm = FastSearch(System.of(library.get(name)), 0.1, 0.8)
+        arm.run(arm.initial(), 10**6, GO)
+        sample = bench.interleave({name: lambda a=arm: a.run(a.initial(), 10**6, GO)}, repeats=5)
+        bench.result(f"{name}_ms", sample[name].median * 1e3, "ms")
+    return milliseconds
+
+
+def curves(bench: Bench) -> None:
+    """Self-motion manifolds."""
+    sigma = 0.05 if bench.quick else 0.02
+    search = FastSearch(System.of(library.get("bricard")), sigma, 0.8)
+    sample = bench.interleave(
+        {"bricard": lambda: search.run(search.initial(), 10**7, GO)}, repeats=3
+    )
+    bench.result("bricard_ms", sample["bricard"].median * 1e3, "ms", f"sigma {sigma}")
+    started = time.perf_counter()
+    iiwa = solve(library.get("iiwa7"), Settings(sigma=0.03, threads=2))
+    bench.result("iiwa_ms", (time.perf_counter() - started) * 1e3, "ms", "sigma 0.03")
+    closed = sum(c.closed_curve for c in iiwa.components)
+    bench.result("iiwa_components", len(iiwa.components), "", f"{closed} closed curves")
+    bench.result("iiwa_closed_curves", closed)
+
+
+def threads(bench: Bench) -> None:
+    """Two threads against one on a solve of over 100 ms."""
+    mechanism = library.get("iiwa7")
+    sigma = 0.02 if bench.quick else 0.01
+    one = Settings(sigma=sigma, threads=1, certify=False)
+    two = Settings(sigma=sigma, threads=2, certify=False)
+    samples = bench.interleave(
+        {"one": lambda: solve(mechanism, one), "two": lambda: solve(mechanism, two)},
+        repeats=3 if bench.quick else 5,
+        warmup=1,
+    )
+    bench.result("threads2_ratio", samples["two"].ratio(samples["one"]), "", "iiwa self-motion")
+    bench.result("threads_one_ms", samples["one"].median * 1e3, "ms")
+
+
+def planted(bench: Bench) -> None:
+    """Planted solutions over random loops: none may be lost."""
+    total = 20_000 if bench.quick else 1_000_000
+    per_mechanism = 250
+
+    def campaign(seed: int) -> tuple[int, int]:
+        rng = np.random.default_rng([2026, seed])
+        joints = 3 + seed % 6
+        mechanism, q = planted_loop(
+            rng, joints, loops=1 + (seed % 7 == 0), point=bool(rng.uniform() < 0.2)
+        )
+        system = System.of(mechanism)
+        solution = q * system.unit
+        lower, upper = planted_boxes(rng, system, solution, per_mechanism)
+        if seed % 10 == 9 and joints <= 4:
+            verdict = try_paper(mechanism, system, solution, lower, upper, limit=2)
+        else:
+            phase = list(PHASES)[seed % len(PHASES)]
+            verdict = try_fast(
+                system, solution, lower, upper,
+                sigma=10.0 ** rng.uniform(-14.0, -1.0), limit=2, tuning=PHASES[phase],
+            )  # fmt: skip
+        return verdict.trials, verdict.lost
+
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        verdicts = list(pool.map(campaign, range(total // per_mechanism)))
+    bench.result("planted_trials", sum(v[0] for v in verdicts))
+    bench.result("planted_lost", sum(v[1] for v in verdicts))
+
+
+CODAC = r"""
+import json, math, sys, time
+import numpy as np
+from codac import *
+def entries(rows, n):
+    x = VectorVar(n)
+    M = [[1 if i == j else 0 for j in range(4)] for i in range(3)]
+    for k, C in enumerate(rows):
+        c, s = cos(x[k]), sin(x[k])
+        Z = []
+        for r in range(3):
+            a, b, d, e = M[r]
+            if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+                a, b = float(a), float(b)
+            a2, b2 = c * a + s * b, c * b - s * a
+            Z.append([a2, b2, d, e])
+        M = []
+        for r in range(3):
+            row = []
+            for j in range(4):
+                t = None
+                for m in range(3):
+                    f = float(C[m][j])
+                    if f == 0.0:
+                        continue
+                    term = Z[r][m] * f
+                    t = term if t is None else t + term
+                if j == 3:
+                    t = Z[r][3] if t is None else t + Z[r][3]
+                row.append(0.0 if t is None else t)
+            M.append(row)
+    out = []
+    for r in range(3):
+        for j in range(4):
+            e = M[r][j]
+            if isinstance(e, (int, float)):
+                continue
+            out.append(e - (1.0 if r == j else 0.0))
+    return x, out
+def main():
+    data = json.load(sys.stdin)
+    rows, sigma, n = data["rows"], data["sigma"], len(data["rows"])
+    x, eqs = entries(rows, n)
+    f = AnalyticFunction([x], vec(*eqs))
+    ctc = CtcInverse(f, [[0, 0]] * len(eqs))
+    started = time.perf_counter()
+    stack = [IntervalVector([[-math.pi, math.pi]] * n)]
+    found = processed = 0
+    while stack and time.perf_counter() - started < data["limit"]:
+        box = stack.pop()
+        processed += 1
+        while True:
+            before = box.volume()
+            box = ctc.contract(box) or box
+            if box.is_empty() or box.max_diam() <= sigma or box.volume() > 0.9 * before:
+                break
+        if box.is_empty():
+            continue
+        if box.max_diam() <= sigma:
+            found += 1
+            continue
+        a, b = box.bisect(box.max_diam_index())
+        stack += [a, b]
+    spent = time.perf_counter() - started
+    print(json.dumps({"seconds": spent, "found": found, "processed": processed, "done": not stack}))
+main()
+"""
+
+
+def codac(bench: Bench, bennett_ms: float, md6r_ms: float) -> None:
+    """Codac's HC4 contractors with bisection, in an environment of its own; 0 without --peers."""
+    ratios = {"bennett_ratio_vs_codac": 0.0, "md6r_ratio_vs_codac": 0.0}
+    if bench.peers:
+        python = _codac_environment()
+        for key, name, ours in (
+            ("bennett_ratio_vs_codac", "bennett", bennett_ms),
+            ("md6r_ratio_vs_codac", "manseur_doty", md6r_ms),
+        ):
+            system = System.of(library.get(name))
+            rows = [np.vstack([c[:12].reshape(3, 4)]).tolist() for c in system.C]
+            done = subprocess.run(
+                [str(python), "-c", CODAC],
+                input=json.dumps({"rows": rows, "sigma": 0.1, "limit": 120.0}),
+                capture_output=True,
+                text=True,
+                timeout=600,
+                check=False,
+            )
+            if done.returncode:
+                print(done.stderr[-2000:], file=sys.stderr)
+                continue
+            answer = json.loads(done.stdout)
+            ratios[key] = answer["seconds"] * 1e3 / ours
+            bench.result(f"{name}_codac_ms", answer["seconds"] * 1e3, "ms", str(answer))
+    for key, value in ratios.items():
+        bench.result(key, value, "", "" if bench.peers else "run with --peers")
+
+
+def _codac_environment() -> Path:
+    home = Path(__file__).resolve().parent.parent / ".peers" / "codac"
+    python = home / "bin" / "python"
+    if not python.exists():
+        venv.create(home, with_pip=True)
+        subprocess.run(
+            [str(python), "-m", "pip", "install", "-q", "codac==2.1.2", "numpy"], check=True
+        )
+    return python

@@ -1,0 +1,185 @@
+"""Mechanisms from robot descriptions: an arm at a target pose, or closed loops from a sidecar."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kin_common.errors import InvalidInput
+from kin_common.rotations import inverse_transform
+from kin_common.urdf import Closure, Urdf, UrdfJoint
+from kin_solvers.errors import MechanismError
+from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable
+
+__all__ = ["arm_from_urdf", "loops_from_urdf"]
+
+Matrix = NDArray[np.float64]
+
+
+def arm_from_urdf(urdf: Urdf, target: ArrayLike, *, base: str = "", tip: str = "") -> Mechanism:
+    """The serial chain from base to tip, closed at a target pose: its solutions are all of its IK.
+
+    Args:
+        urdf: The robot.
+        target: Pose of the tip in the base, shape (4, 4) [m].
+        base: Root of the chain; the root link if empty.
+        tip: End of the chain; the only leaf if empty.
+    """
+    base = base or urdf.root
+    if not tip:
+        leaves = urdf.leaves()
+        if len(leaves) != 1:
+            raise MechanismError(
+                "tip_link", f"must be given, the robot has {len(leaves)} ends: {', '.join(leaves)}"
+            )
+        tip = leaves[0]
+    chain = _chain(urdf, base, tip)
+    builder = _Builder()
+    factors = builder.forward(chain)
+    arm = Mechanism(
+        urdf.name,
+        tuple(builder.variables),
+        (Loop((*factors, Constant(np.eye(4))), name=f"{base} to {tip}"),),
+        target=np.eye(4),
+    )
+    return arm.with_target(target)
+
+
+def loops_from_urdf(urdf: Urdf, closures: list[Closure]) -> Mechanism:
+    """The closed loops that a sidecar adds to a robot.
+
+    A fixed closure joins both frames; a revolute or continuous one leaves the rotation about its
+    axis (a new variable with the closure's name), a prismatic one the travel along it; a spherical
+    one joins the origins.
+
+    Args:
+        urdf: The robot.
+        closures: The closures of the sidecar.
+    """
+    if not closures:
+        raise MechanismError("closures", "there are none; the mechanism would have no loop")
+    builder = _Builder()
+    loops = []
+    for closure in closures:
+        for link in (closure.link_a, closure.link_b):
+            if link not in urdf.links:
+                raise MechanismError(f"closures.{closure.name}", f"names the unknown link {link!r}")
+        a, b = _chain(urdf, urdf.root, closure.link_a), _chain(urdf, urdf.root, closure.link_b)
+        shared = 0
+        while shared < min(len(a), len(b)) and a[shared].name == b[shared].name:
+            shared += 1
+        factors = builder.forward(a[shared:])
+        factors.append(Constant(np.asarray(closure.origin_a, dtype=np.float64)))
+        factors += _closure_motion(closure, builder)
+        factors.append(Constant(inverse_transform(np.asarray(closure.origin_b, dtype=np.float64))))
+        factors += builder.backward(b[shared:])
+        kind = "point" if closure.type in ("spherical", "ball", "point") else "pose"
+        if kind == "point":
+            factors = _from_point(closure, builder, a[shared:], b[shared:])
+        loops.append(Loop(tuple(factors), kind, closure.name))
+    return Mechanism(urdf.name, tuple(builder.variables), tuple(loops))
+
+
+def _from_point(
+    closure: Closure,
+    builder: _Builder,
+    a: list[UrdfJoint],
+    b: list[UrdfJoint],
+) -> list[Constant | Motion]:
+    """Point a seen from frame b: origin_b^-1 (chain b)^-1 (chain a) origin_a, translation zero."""
+    return [
+        Constant(inverse_transform(np.asarray(closure.origin_b, dtype=np.float64))),
+        *builder.backward(b),
+        *builder.forward(a),
+        Constant(np.asarray(closure.origin_a, dtype=np.float64)),
+    ]
+
+
+def _closure_motion(closure: Closure, builder: _Builder) -> list[Constant | Motion]:
+    if closure.type in ("fixed", "spherical", "ball", "point"):
+        return []
+    if closure.type in ("revolute", "continuous", "hinge"):
+        index = builder.add(Variable(closure.name))
+    elif closure.type == "prismatic":
+        index = builder.add(Variable(closure.name, "translation", -10.0, 10.0))
+    else:
+        raise MechanismError(
+            f"closures.{closure.name}.type",
+            f"must be fixed, revolute, continuous, prismatic or spherical, got {closure.type!r}",
+        )
+    return _about(np.asarray(closure.axis, dtype=np.float64), index, 1)
+
+
+def _chain(urdf: Urdf, base: str, tip: str) -> list[UrdfJoint]:
+    try:
+        return urdf.chain(base, tip)
+    except InvalidInput as error:
+        raise MechanismError(error.field, error.problem) from None
+
+
+def _about(axis: Matrix, index: int, sign: int) -> list[Constant | Motion]:
+    """A motion about any axis: K Z K^-1, or directly about X, Y, Z where it is one of them."""
+    axis = axis / np.linalg.norm(axis)
+    for k in range(3):
+        for direction in (1.0, -1.0):
+            if np.abs(axis - direction * np.eye(3)[k]).max() < 1e-12:
+                return [Motion(index, k, sign * int(direction))]
+    K = np.eye(4)
+    helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
+    x = np.cross(helper, axis)
+    x /= np.linalg.norm(x)
+    K[:3, 0], K[:3, 1], K[:3, 2] = x, np.cross(axis, x), axis
+    return [Constant(K), Motion(index, 2, sign), Constant(inverse_transform(K))]
+
+
+class _Builder:
+    """Collects variables while chains are written as factors."""
+
+    def __init__(self) -> None:
+        self.variables: list[Variable] = []
+        self.index: dict[str, int] = {}
+
+    def add(self, variable: Variable) -> int:
+        """Index of a variable, which is new unless its name is known."""
+        if variable.name not in self.index:
+            self.index[variable.name] = len(self.variables)
+            self.variables.append(variable)
+        return self.index[variable.name]
+
+    def forward(self, joints: list[UrdfJoint]) -> list[Constant | Motion]:
+        """Factors from the first parent to the last child."""
+        factors: list[Constant | Motion] = []
+        for joint in joints:
+            factors.append(Constant(np.asarray(joint.origin, dtype=np.float64)))
+            factors += self._motion(joint, 1)
+        return factors
+
+    def backward(self, joints: list[UrdfJoint]) -> list[Constant | Motion]:
+        """Factors of the inverse."""
+        factors: list[Constant | Motion] = []
+        for joint in reversed(joints):
+            factors += self._motion(joint, -1)
+            factors.append(Constant(inverse_transform(np.asarray(joint.origin, dtype=np.float64))))
+        return factors
+
+    def _motion(self, joint: UrdfJoint, sign: int) -> list[Constant | Motion]:
+        if not joint.moves:
+            return []
+        if joint.mimic is not None:
+            raise MechanismError(
+                f"joint {joint.name}", "mimics another joint, which is not supported"
+            )
+        if joint.type in ("revolute", "continuous"):
+            lower, upper = joint.lower, joint.upper
+            if joint.type == "continuous" or not (math.isfinite(lower) and math.isfinite(upper)):
+                lower, upper = -math.pi, math.pi
+            index = self.add(Variable(joint.name, "rotation", lower, upper))
+        elif joint.type == "prismatic":
+            if not (math.isfinite(joint.lower) and math.isfinite(joint.upper)):
+                raise MechanismError(f"joint {joint.name}", "is prismatic and has no limits")
+            index = self.add(Variable(joint.name, "translation", joint.lower, joint.upper))
+        else:
+            raise MechanismError(f"joint {joint.name}", f"has the unsupported type {joint.type!r}")
+        return _about(np.asarray(joint.axis, dtype=np.float64), index, sign)

@@ -1,0 +1,256 @@
+"""Golden mechanisms, certificates, budgets, determinism."""
+
+import math
+
+import numpy as np
+import pytest
+
+from kin_common.task import Task
+from kin_solvers import (
+    Constant,
+    Loop,
+    Mechanism,
+    Motion,
+    Settings,
+    SettingsError,
+    SizeError,
+    Variable,
+    library,
+    solve,
+    solve_all_ik,
+)
+from kin_solvers.mechanism import translation
+from kin_solvers.paper import PaperSearch
+from kin_solvers.system import System
+
+ALPHA, BETA = math.radians(30), math.radians(75)
+
+
+def bennett_curve(count):
+    """The closed form: theta3 = -theta1, theta4 = -theta2, half-tangent product."""
+    t1 = (np.arange(count) + 0.5) / count * 2 * np.pi - np.pi
+    k = math.sin((BETA + ALPHA) / 2) / math.sin((BETA - ALPHA) / 2)
+    t2 = 2 * np.arctan(k / np.tan(t1 / 2))
+    return np.stack([t1, t2, -t1, -t2], axis=1)
+
+
+def test_bennett_is_one_closed_curve_and_nothing_is_missed():
+    manifold = solve(library.get("bennett"), Settings(sigma=0.1))
+    assert manifold.complete
+    assert len(manifold.lower) <= 115
+    assert (manifold.upper - manifold.lower).max() <= 0.1 + 1e-12
+    assert not manifold.certified.any()
+    missed = sum(not manifold.contains(q) for q in bennett_curve(2000))
+    assert missed == 0
+    assert [(c.dimension, c.closed_curve) for c in manifold.components] == [(1, True)]
+    curve, closed = manifold.curve(0)
+    assert closed
+    assert max(library.get("bennett").residual(q) for q in curve) < 1e-9
+
+
+def test_the_6r_of_manseur_and_doty_has_16_certified_solutions():
+    mechanism = library.get("manseur_doty")
+    manifold = solve(mechanism, Settings(sigma=0.1))
+    assert len(manifold.lower) == 16
+    assert manifold.certified.all()
+    points, _ = manifold.refine(16)
+    assert len(points) == 16
+    assert max(mechanism.residual(q) for q in points) < 1e-9
+    assert all(manifold.contains(q, slack=1e-9) for q in points)
+
+
+@pytest.mark.parametrize(("name", "count"), [("puma560", 8), ("ur5", 8), ("three_rpr", 6)])
+def test_isolated_solutions_are_certified(name, count):
+    manifold = solve(library.get(name), Settings(sigma=0.1))
+    assert len(manifold.lower) == count
+    assert manifold.certified.all()
+
+
+def test_puma_solutions_against_the_closed_form():
+    """Each of the 8 comes from the left/right, up/down, flip choices of the spherical-wrist arm."""
+    arm = library.get("puma560")
+    found = solve_all_ik(arm, [0.3, -0.7, 0.9, 0.4, 0.8, -0.5])
+    assert found.positions.shape == (8, 6)
+    np.testing.assert_allclose(found.positions[0], [0.3, -0.7, 0.9, 0.4, 0.8, -0.5], atol=1e-9)
+    for q in found.positions:  # the wrist flip of every solution is a solution as well
+        flip = q + np.array([0, 0, 0, np.pi, 0, np.pi])
+        flip[4] = -q[4]
+        gaps = np.abs(np.remainder(found.positions - flip + np.pi, 2 * np.pi) - np.pi).max(axis=1)
+        assert gaps.min() < 1e-8
+
+
+def test_ur5_appears_at_every_turn_of_its_wide_ranges():
+    arm = library.get("ur5")
+    found = solve_all_ik(arm, [0.3, -0.9, 1.2, 0.4, 0.8, -0.5])
+    assert len(found.positions) == 8 * 2**6  # two turns for each of 6 joints
+    assert found.distances[0] < 1e-9
+    assert (np.diff(found.distances) >= 0).all()
+    assert (np.abs(found.positions) <= 2 * np.pi).all()
+    assert max(arm.residual(q) for q in found.positions[::37]) < 1e-9
+
+
+def test_limits_are_respected():
+    arm = library.get("puma560").with_ranges({"theta1": (0.0, 1.0), "theta5": (0.1, 3.0)})
+    found = solve_all_ik(arm)
+    assert 0 < len(found.positions) < 8
+    assert ((found.positions[:, 0] >= 0.0) & (found.positions[:, 0] <= 1.0)).all()
+    everything = solve_all_ik(library.get("puma560")).positions
+    inside = (
+        (everything[:, 0] >= 0.0)
+        & (everything[:, 0] <= 1.0)
+        & (everything[:, 4] >= 0.1)
+        & (everything[:, 4] <= 3.0)
+    )
+    assert inside.sum() == len(found.positions)
+
+
+@pytest.mark.slow
+def test_iiwa_self_motion_is_eight_closed_curves():
+    manifold = solve(library.get("iiwa7"), Settings(sigma=0.1, threads=2))
+    assert [(c.dimension, c.closed_curve) for c in manifold.components] == [(1, True)] * 8
+
+
+@pytest.mark.parametrize("name", ["planar_four_bar", "spherical_four_bar"])
+def test_grashof_four_bars_have_two_curves(name):
+    manifold = solve(library.get(name), Settings(sigma=0.1))
+    assert [(c.dimension, c.closed_curve) for c in manifold.components] == [(1, True)] * 2
+
+
+def test_a_mechanism_that_cannot_close_is_proven_empty():
+    factors = []
+    for k, length in enumerate([10.0, 1.0, 2.0]):
+        factors += [Motion(k), Constant(translation(0, length))]
+    manifold = solve(Mechanism("gap", tuple(Variable(n) for n in "abc"), (Loop(tuple(factors)),)))
+    assert manifold.complete
+    assert len(manifold.lower) == 0
+    assert "no configuration" in manifold.message
+
+
+def test_an_unreachable_pose_is_proven():
+    pose = np.eye(4)
+    pose[0, 3] = 5.0
+    assert len(solve(library.get("puma560").with_target(pose)).lower) == 0
+
+
+def test_scara_with_its_prismatic_joint():
+    arm = library.get("scara")
+    found = solve_all_ik(arm, [0.4, 0.9, 0.12, -0.3])
+    assert len(found.positions) == 2
+    np.testing.assert_allclose(found.positions[0], [0.4, 0.9, 0.12, -0.3], atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_the_answer_does_not_depend_on_the_unit_of_length(scale):
+    from kin_solvers import loop_from_dh
+
+    a = scale * np.array([1.0, 2.0, 2.5, 2.2])
+    manifold = solve(loop_from_dh("m", a, np.zeros(4), np.zeros(4)), Settings(sigma=0.1))
+    assert len(manifold.components) == 2
+
+
+def test_threads_give_the_same_answer():
+    mechanism = library.get("bricard")
+    one = solve(mechanism, Settings(sigma=0.1, threads=1))
+    two = solve(mechanism, Settings(sigma=0.1, threads=2))
+    np.testing.assert_array_equal(one.lower, two.lower)
+    np.testing.assert_array_equal(one.upper, two.upper)
+    assert one.counters == two.counters
+
+
+@pytest.mark.parametrize("method", ["fast", "paper"])
+def test_a_box_budget_leaves_unfinished_boxes_and_can_be_resumed(method):
+    mechanism = library.get("bennett")
+    settings = Settings(sigma=0.1, method=method, rho=0.9)
+    whole = solve(mechanism, settings)
+    part = solve(mechanism, Settings(sigma=0.1, method=method, rho=0.9, max_boxes=60))
+    assert not part.complete
+    assert part.stopped == "boxes"
+    assert 0.0 < part.settled < 1.0
+    assert part.counters.processed <= 60
+    for q in bennett_curve(300):  # found or unfinished: nothing is dropped
+        assert part.contains(q)
+    done = solve(mechanism, settings, resume=part)
+    assert done.complete
+    assert all(done.contains(q) for q in bennett_curve(300))
+    if method == "fast":
+        assert done.counters.processed >= whole.counters.processed // 2
+
+
+def test_a_memory_budget_is_kept():
+    part = solve(library.get("iiwa7"), Settings(sigma=0.02, max_bytes=20_000))
+    assert part.stopped == "memory"
+    assert len(part.unfinished_lower) > 0
+
+
+def test_time_and_cancel_stop_the_search_with_everything_returned():
+    part = solve(library.get("stewart"), Settings(sigma=0.01), task=Task(0.3))
+    assert part.stopped == "time"
+    assert len(part.unfinished_lower) > 0
+    reports = []
+    task = Task(None, lambda p: (reports.append(p), len(reports) > 2 and task.cancel()))
+    part = solve(library.get("stewart"), Settings(sigma=0.01), task=task)
+    assert part.stopped == "cancelled"
+    assert reports[-1].fraction >= reports[0].fraction
+    assert {"queued", "solutions", "processed"} <= set(reports[0].counters)
+
+
+def test_a_loop_of_twelve_joints_ends_at_its_budget():
+    rng = np.random.default_rng(0)
+    factors = []
+    for k in range(12):
+        factors += [Motion(k, k % 3), Constant(translation(0, float(rng.uniform(0.5, 1.0))))]
+    mechanism = Mechanism(
+        "twelve", tuple(Variable(f"v{k}") for k in range(12)), (Loop(tuple(factors)),)
+    )
+    part = solve(mechanism, Settings(max_boxes=100))
+    assert part.stopped == "boxes"
+    with pytest.raises(SizeError, match="corners"):
+        solve(mechanism, Settings(method="paper"))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"sigma": 0.0}, {"sigma": -1.0}, {"sigma": math.nan}, {"rho": 0.0}, {"rho": 1.0},
+     {"method": "slow"}, {"engine": "cloud"}, {"threads": -1}, {"max_boxes": 0}, {"max_bytes": 1}],
+)  # fmt: skip
+def test_bad_settings_are_refused(bad):
+    with pytest.raises(SettingsError) as caught:
+        Settings(**bad)
+    assert caught.value.field == next(iter(bad))
+
+
+def test_paper_method_naive_folded_and_pipelined_agree_to_the_last_bit():
+    mechanism = library.get("bennett")
+    system = System.of(mechanism)
+    answers = []
+    for options in ({"naive": True}, {}, {"pipelined": True}):
+        search = PaperSearch(mechanism, system, 0.3, 0.9, **options)
+        outcome = search.run(search.initial(), 10**6, np.zeros(1, dtype=np.int64))
+        order = np.lexsort(outcome.found_lower.T)
+        answers.append((outcome.counters, outcome.found_lower[order], outcome.found_upper[order]))
+    for other in answers[1:]:
+        assert other[0] == answers[0][0]
+        np.testing.assert_array_equal(other[1], answers[0][1])
+        np.testing.assert_array_equal(other[2], answers[0][2])
+
+
+def test_paper_method_covers_the_curve():
+    manifold = solve(library.get("bennett"), Settings(sigma=0.2, method="paper", rho=0.9))
+    assert all(manifold.contains(q) for q in bennett_curve(1000))
+
+
+def test_sorted_by_a_seed():
+    manifold = solve(library.get("puma560")).sorted_by([0.3, -0.7, 0.9, 0.4, 0.8, -0.5])
+    distances = manifold.distances([0.3, -0.7, 0.9, 0.4, 0.8, -0.5])
+    assert distances[0] < 1e-6
+    assert (np.diff(distances) >= 0).all()
+
+
+def test_a_certificate_is_not_given_to_a_double_root():
+    """Two links of equal length stretched out: the two elbows meet in one singular solution."""
+    factors = [Motion(0), Constant(translation(0, 1.0)), Motion(1), Constant(translation(0, 1.0)),
+               Motion(2), Constant(translation(0, -2.0))]  # fmt: skip
+    mechanism = Mechanism("edge", tuple(Variable(n) for n in "abc"), (Loop(tuple(factors)),))
+    manifold = solve(mechanism)
+    assert manifold.contains([0.0, 0.0, 0.0])
+    assert not manifold.certified.any()
