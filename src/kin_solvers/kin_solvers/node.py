@@ -104,13 +104,17 @@ class KinSolversNode(KinNode[CuikParameters]):
         self._markers = self.publish_to(MarkerArray, "~/markers", LATCHED)
         self._states = self.publish_to(JointState, "~/joint_states", STATE)
         self._listening: set[str] = set()
-        self._listen_to(self.parameters.robot_description)
         self.serve(SolveManifold, "~/solve_manifold", self._solve_service)
-        self.serve_action(SolveManifoldAction, "~/solve", self._solve_action, _feedback)
+        self.serve_action(SolveManifoldAction, "~/solve_manifold", self._solve_action, _feedback)
         self.serve(SolveAllIK, "~/solve_all_ik", self._solve_all_ik)
         self.every(1.0 / self.parameters.playback_rate, self._play)
         for name in ("bennett", "scara"):
             solve(library.get(name), Settings(sigma=0.5)).components  # noqa: B018 (warms the JIT)
+
+    def activate(self) -> None:
+        """Subscribe to the robot description: a latched one must not come while inactive."""
+        if not self._listening:
+            self._listen_to(self.parameters.robot_description)
 
     # Requests ------------------------------------------------------------------------------
 
@@ -365,10 +369,11 @@ def _message(manifold: Manifold, refine: int, seed: Array) -> ManifoldMessage:
     message.components = to_field(manifold.labels.astype(np.int32), "int32")
     if len(seed):
         message.distances = to_field(manifold.distances(seed))
-    components = manifold.components
-    message.component_count = len(components)
-    message.dimensions = to_field(np.array([c.dimension for c in components], np.uint8), "uint8")
-    message.closed_curves = [c.closed_curve for c in components]
+    message.component_count = int(manifold.labels.max(initial=-1)) + 1
+    if manifold.complete:  # the analysis takes time, which a search that was stopped has not
+        found = manifold.components
+        message.dimensions = to_field(np.array([c.dimension for c in found], np.uint8), "uint8")
+        message.closed_curves = [c.closed_curve for c in found]
     if refine:
         points, labels = manifold.refine(refine)
         message.point_count = len(points)

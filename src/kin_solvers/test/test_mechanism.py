@@ -142,7 +142,8 @@ URDF = """
     <limit lower="-3" upper="3" effort="1" velocity="1"/></joint>
   <joint name="j2" type="continuous"><parent link="l1"/><child link="l2"/>
     <origin xyz="1 0 0"/><axis xyz="0 0 -1"/></joint>
-  <joint name="j3" type="fixed"><parent link="l2"/><child link="tip"/><origin xyz="0.8 0 0"/></joint>
+  <joint name="j3" type="fixed"><parent link="l2"/><child link="tip"/>
+    <origin xyz="0.8 0 0"/></joint>
 </robot>
 """
 

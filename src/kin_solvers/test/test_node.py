@@ -79,7 +79,7 @@ def test_the_node(ros):  # noqa: F811
         ({"mechanism": "bennett", "sigma": float("nan")}, "sigma"),
         ({"mechanism": "bennett", "seed": [1.0]}, "seed"),
         ({"mechanism": "bennett", "method": "slow"}, "method"),
-        ({"mechanism": "variables: 3", "source": ManifoldProblem.YAML}, "variables"),
+        ({"mechanism": "variables: 3\nloops: []", "source": ManifoldProblem.YAML}, "variables"),
         ({"mechanism": "other_topic", "source": ManifoldProblem.URDF}, "other_topic"),
         (
             {"mechanism": "bennett", "range_names": ["theta1"], "range_lower": [1.0],
@@ -149,7 +149,7 @@ def test_the_action_reports_progress_and_can_be_cancelled(ros):  # noqa: F811
     )
     seen = []
     handle = ros.start_goal(
-        SolveManifoldAction, "/kin_solvers/solve", goal, on_feedback=seen.append
+        SolveManifoldAction, "/kin_solvers/solve_manifold", goal, on_feedback=seen.append
     )
     wait_until(lambda: len(seen) >= 2, 60.0, "two reports")
     asked = time.monotonic()
