@@ -68,6 +68,8 @@ class PaperSearch:
                     f"method: a loop of {bits} scalars has 2^{bits} corners, more than the 2^"
                     f"{MAX_SCALARS} that the paper's method takes on here; use the fast method"
                 )
+        corners = float((4.0 ** np.diff(system.offsets)).sum())
+        self.chunk = int(np.clip(100_000 / corners, 4, 800))
         # Constants with the leading one of a point closure in front: C_0 Z_1 C_1 ... = I.
         self.constants = system.C[:, :12].copy()
         self.offset = system.C_first
@@ -287,7 +289,7 @@ class _Pipeline:
                 n = int(offsets[job.loop + 1]) - first
                 job.low = np.empty((job.bits, 2, 12))
                 job.high = np.empty((job.bits, 2, 12))
-                folds = np.empty((2, 1 << job.bits))
+                folds = np.empty((3, 1 << job.bits))
                 blocks = np.empty((2, 4))
                 paper_kernels.project(
                     job.side, translation, first, n, job.bits, folds, blocks, job.low, job.high

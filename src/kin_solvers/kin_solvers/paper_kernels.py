@@ -173,6 +173,7 @@ def project(
     high: Any,
 ) -> Any:
     """VU1 with folds: the joints in turn, the slowest-varying first."""
+    spare = folds[2]
     for r in range(12):
         size = 1 << bits
         b = bits
@@ -182,19 +183,12 @@ def project(
             size //= corners
             b -= 1 if corners == 2 else 2
             for i in range(corners):
-                x = _INF
-                y = -_INF
                 if folded:
-                    for j in range(i * size, (i + 1) * size):
-                        u = folds[0, j]
-                        v = folds[1, j]
-                        x = u if u < x else x
-                        y = v if v > y else y
+                    x = _lowest(folds[0], i * size, size, spare)
+                    y = _highest(folds[1], i * size, size, spare)
                 else:
-                    for j in range(i * size, (i + 1) * size):
-                        u = side[r, j]
-                        x = u if u < x else x
-                        y = u if u > y else y
+                    x = _lowest(side[r], i * size, size, spare)
+                    y = _highest(side[r], i * size, size, spare)
                 blocks[0, i] = x
                 blocks[1, i] = y
             if corners == 2:
@@ -216,6 +210,56 @@ def project(
                 else:
                     _fold(side[r], side[r], size, corners, folds[0], folds[1])
                 folded = True
+
+
+@jit
+def _lowest(values: Any, base: Any, size: Any, spare: Any) -> Any:
+    """Minimum of a stretch whose length is a power of two, halving it: that runs in vectors."""
+    if size > 8:
+        size //= 2
+        for j in range(size):
+            u = values[base + j]
+            v = values[base + size + j]
+            spare[j] = u if u < v else v
+        while size > 8:
+            size //= 2
+            for j in range(size):
+                u = spare[j]
+                v = spare[size + j]
+                spare[j] = u if u < v else v
+        x = spare[0]
+        for j in range(1, size):
+            x = spare[j] if spare[j] < x else x
+        return x
+    x = values[base]
+    for j in range(1, size):
+        x = values[base + j] if values[base + j] < x else x
+    return x
+
+
+@jit
+def _highest(values: Any, base: Any, size: Any, spare: Any) -> Any:
+    """Maximum of a stretch whose length is a power of two."""
+    if size > 8:
+        size //= 2
+        for j in range(size):
+            u = values[base + j]
+            v = values[base + size + j]
+            spare[j] = u if u > v else v
+        while size > 8:
+            size //= 2
+            for j in range(size):
+                u = spare[j]
+                v = spare[size + j]
+                spare[j] = u if u > v else v
+        x = spare[0]
+        for j in range(1, size):
+            x = spare[j] if spare[j] > x else x
+        return x
+    x = values[base]
+    for j in range(1, size):
+        x = values[base + j] if values[base + j] > x else x
+    return x
 
 
 @jit
@@ -460,7 +504,7 @@ def search(
         np.empty((corners if naive else 1, 12)),
         np.empty((12, 1 if naive else corners)),
         np.empty((12, 1 if naive else corners)),
-        np.empty((2, corners)),
+        np.empty((3, corners)),
         np.empty((5, 4)),
         np.empty((S, 2)),
     )

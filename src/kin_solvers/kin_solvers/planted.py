@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from kin_common.rotations import exp_so3, inverse_transform
@@ -119,62 +117,39 @@ def planted_boxes(
     return np.minimum(lower, q), np.maximum(upper, q)
 
 
-@njit(cache=True, nogil=True)
-def _holds(lower: Any, upper: Any, n: Any, cyclic: Any, q: Any) -> Any:
-    for i in range(n):
-        inside = True
-        for k in range(q.size):
-            x = q[k]
-            if lower[i, k] - _SLACK * (1.0 + abs(x)) <= x <= upper[i, k] + _SLACK * (1.0 + abs(x)):
-                continue
-            if not cyclic[k]:
-                inside = False
-                break
-            m = 0.5 * (lower[i, k] + upper[i, k])
-            x += _TWO_PI * math.floor((m - x) / _TWO_PI + 0.5)
-            if not lower[i, k] - 4.0 * _SLACK <= x <= upper[i, k] + 4.0 * _SLACK:
-                inside = False
-                break
-        if inside:
-            return True
-    return False
-
-
-@njit(cache=True, nogil=True)
-def _try_fast(
-    T: Any, lower: Any, upper: Any, q: Any, sigma: Any, rho: Any, limit: Any, tuning: Any
-) -> Any:
-    n, size = lower.shape
-    stack_lower = np.empty((limit + 2, size))
-    stack_upper = np.empty((limit + 2, size))
-    weight = np.empty(limit + 2)
-    found_lower = np.empty((limit + 2, size))
-    found_upper = np.empty((limit + 2, size))
-    counters = np.zeros(6)
-    flag = np.zeros(1, np.int64)
-    lost = 0
-    for i in range(n):
-        stack_lower[0] = lower[i]
-        stack_upper[0] = upper[i]
-        weight[0] = 1.0
-        left, found = fast_kernels.search(
-            T, stack_lower, stack_upper, weight, 1, sigma, rho, limit, tuning, flag,
-            found_lower, found_upper, counters,
-        )  # fmt: skip
-        if not (
-            _holds(stack_lower, stack_upper, left, T[1], q)
-            or _holds(found_lower, found_upper, found, T[1], q)
-        ):
-            lost += 1
-    return lost
+def _holds(lower: Array, upper: Array, cyclic: NDArray[np.bool_], q: Array) -> bool:
+    """Whether a configuration lies in one of the boxes, whole turns apart."""
+    turns = np.where(cyclic, np.round((0.5 * (lower + upper) - q) / _TWO_PI), 0.0)
+    slack = _SLACK * (1.0 + np.abs(q)) + 3.0 * _SLACK * (turns != 0.0)
+    x = q + turns * _TWO_PI
+    inside = (lower - slack <= x) & (x <= upper + slack)
+    inside |= (lower - slack <= q) & (q <= upper + slack)
+    return bool(inside.all(axis=1).any())
 
 
 def try_fast(
     system: System, q: Array, lower: Array, upper: Array, *, sigma: float, limit: int, tuning: Array
 ) -> Verdict:
     """Search boxes around a planted solution (all in system units) with the fast method."""
-    lost = _try_fast(system.tables, lower, upper, q, np.full(len(q), sigma), 0.8, limit, tuning)
-    return Verdict(len(lower), int(lost))
+    size = len(q)
+    tables = system.tables
+    stack_lower, stack_upper = np.empty((limit + 2, size)), np.empty((limit + 2, size))
+    found_lower, found_upper = np.empty((limit + 2, size)), np.empty((limit + 2, size))
+    share, counters = np.empty(limit + 2), np.zeros(6)
+    flag = np.zeros(1, dtype=np.int64)
+    sides = np.full(size, sigma)
+    lost = 0
+    for a, b in zip(lower, upper, strict=True):
+        stack_lower[0], stack_upper[0], share[0] = a, b, 1.0
+        left, found = fast_kernels.search(
+            tables, stack_lower, stack_upper, share, 1, sides, 0.8, limit, tuning, flag,
+            found_lower, found_upper, counters,
+        )  # fmt: skip
+        lost += not (
+            (left and _holds(stack_lower[:left], stack_upper[:left], system.cyclic, q))
+            or (found and _holds(found_lower[:found], found_upper[:found], system.cyclic, q))
+        )
+    return Verdict(len(lower), lost)
 
 
 def try_paper(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -30,8 +30,10 @@ Array = NDArray[np.float64]
 _TWO_PI = 2.0 * math.pi
 #: Boxes that are processed before work is handed to threads.
 FIRST_BOXES = 400
-#: Boxes that a chunk processes before its leftovers are shared out again.
+#: Boxes that a chunk processes at most before its leftovers are shared out again.
 CHUNK_BOXES = 800
+#: Work of a chunk (boxes times rows times vertices): some 50 ms, so that progress flows.
+CHUNK_WORK = 200_000
 #: Chunks per round; a constant, so that the answer does not depend on the number of threads.
 CHUNKS = 16
 #: Tuning of the fast method: raw rows above this half-width, preconditioned rows up to this one,
@@ -129,7 +131,13 @@ class Outcome:
 
 
 class Search(Protocol):
-    """One method: works on boxes until they are settled or a limit is reached."""
+    """One method: works on boxes until they are settled or a limit is reached.
+
+    Attributes:
+        chunk: Boxes that make a chunk of work; depends on the mechanism only.
+    """
+
+    chunk: int
 
     def initial(self) -> Boxes:
         """The whole search space."""
@@ -152,6 +160,9 @@ class FastSearch:
         self.tables = system.tables
         self.sigma = sigma * system.unit
         self.rho = rho
+        motions = np.diff(system.offsets)
+        vertices = float((3.0 ** (motions // 2) + 3.0 ** (motions - motions // 2)).sum())
+        self.chunk = int(np.clip(CHUNK_WORK / (system.size * vertices), 4, CHUNK_BOXES))
 
     def initial(self) -> Boxes:
         """The whole search space."""
@@ -347,7 +358,7 @@ class _Tally:
         )
 
 
-Runner = Callable[[list[Boxes], int], list[Outcome]]
+Runner = Callable[[list[Boxes], int], Iterable[Outcome]]
 
 
 def _run_local(
@@ -357,8 +368,8 @@ def _run_local(
     threads = settings.threads or os.cpu_count() or 1
     with ThreadPoolExecutor(max_workers=threads) if threads > 1 else _Inline() as pool:
 
-        def runner(chunks: list[Boxes], limit: int) -> list[Outcome]:
-            return list(pool.map(lambda chunk: search.run(chunk, limit, task.flag), chunks))
+        def runner(chunks: list[Boxes], limit: int) -> Iterable[Outcome]:
+            return pool.map(lambda chunk: search.run(chunk, limit, task.flag), chunks)
 
         return run_rounds(search, pending, settings, task, runner)
 
@@ -372,9 +383,9 @@ class _Inline:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def map(self, function: Callable[[Boxes], Outcome], chunks: list[Boxes]) -> list[Outcome]:
+    def map(self, function: Callable[[Boxes], Outcome], chunks: list[Boxes]) -> Iterable[Outcome]:
         """Run one after the other."""
-        return [function(chunk) for chunk in chunks]
+        return (function(chunk) for chunk in chunks)
 
 
 def run_rounds(
@@ -387,7 +398,8 @@ def run_rounds(
     size = pending.lower.shape[1:]
     per_box = 16 * int(np.prod(size)) + 8
     tally = _Tally(int(np.prod(size)), task, float(pending.share.sum()))
-    first = search.run(pending, min(FIRST_BOXES, settings.max_boxes), task.flag)
+    most = min(FIRST_BOXES, search.chunk, settings.max_boxes)
+    first = search.run(pending, most, task.flag)
     tally.add(first)
     pending = first.left
     stopped = ""
@@ -404,12 +416,14 @@ def run_rounds(
             break
         tally.report(len(pending))
         count = min(CHUNKS, len(pending), budget)
-        limit = max(1, min(CHUNK_BOXES, budget // count))
+        limit = max(1, min(search.chunk, budget // count))
         chunks = [pending.part(slice(i, None, count)) for i in range(count)]
-        rest = []
+        rest: list[Boxes] = []
         for outcome in runner(chunks, limit):
             tally.add(outcome)
             rest.append(outcome.left)
+            waiting = sum(len(r) for r in rest) + sum(len(c) for c in chunks[len(rest) :])
+            tally.report(waiting)
         pending = Boxes(
             np.concatenate([r.lower for r in rest]),
             np.concatenate([r.upper for r in rest]),
