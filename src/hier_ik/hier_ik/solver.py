@@ -303,8 +303,13 @@ class Solver:
                 break
             made, moved, worst = self._some(size, tolerance, flag, history)
             if task is not None:
+                goals = [(n, self.compiled.closure_of[n]) for n in self.linkage.goals]
                 task.progress(
-                    _fraction(history, tolerance), "", iteration=len(history), residual=worst
+                    _fraction(history, tolerance),
+                    "",
+                    iteration=len(history),
+                    residual=worst,
+                    closure_residual=self._closure_worst(goals),
                 )
             if worst <= tolerance and (not self._rest or moved < 1e-6) and self._met(tolerance):
                 at_rest = True

@@ -108,7 +108,6 @@ def test_improper_abstractions_keep_real_loops_by_priority():
     """A real loop inside the implementation stays closed while the interface asks too much."""
     l = Linkage()
     l.add_link("g")
-    l.add_joint_order = None
     l.add_sublinkage("I", "simultaneous")
     for n in ("e0", "e1"):
         l.add_link(n, "I", virtual=True)

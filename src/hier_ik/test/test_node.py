@@ -186,25 +186,25 @@ def test_action_reports_progress_and_cancels(ros):
         tolerance=1e-12,
         max_iterations=1_000_000,
         mode="flat_svd",
-        timeout=60.0,
+        timeout=250.0,
     )
     handle = ros.start_goal(SolveHier, "/hier_ik/solve_to_convergence", endless)
     cancelled = handle.cancel_goal_async()
     future = handle.get_result_async()
-    wait_until(future.done, 30.0, "the cancelled result")
+    wait_until(future.done, 200.0, "the cancelled result")
     assert cancelled.done()
     assert future.result().result.status.code == SolveStatus.CANCELLED
 
 
 def test_check_abstraction(ros):
     ros.add(HierNode, {"blocks": 1})
-    request = CheckAbstraction.Request(sublinkage="C1", samples=8)
-    answer = ros.call(CheckAbstraction, "/hier_ik/check_abstraction", request)
+    request = CheckAbstraction.Request(sublinkage="C1", samples=8, timeout=200.0)
+    answer = ros.call(CheckAbstraction, "/hier_ik/check_abstraction", request, timeout=200)
     assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
     assert not answer.refuted
     assert answer.samples_tried == 8
     edit = EditLinkage.Request(edits="[{op: set_limits, name: C1.expand, lower: 0.6, upper: 1.5}]")
     ros.call(EditLinkage, "/hier_ik/edit", edit)
-    answer = ros.call(CheckAbstraction, "/hier_ik/check_abstraction", request)
+    answer = ros.call(CheckAbstraction, "/hier_ik/check_abstraction", request, timeout=200)
     assert answer.refuted
     assert answer.witness_names == ["C1.tilt", "C1.expand"]
