@@ -293,6 +293,7 @@ class Count:
     named: int = 0
     without_effect: int = 0
     missed_quorum: int = 0
+    not_stopped: int = 0
     notes: list[str] = field(default_factory=list)
 
 
@@ -363,6 +364,8 @@ def draw(random: np.random.Generator, kind: str, p: int, controller: str) -> Fau
         size = float(random.choice([2e-5, 2e-4, 5e-3, 5e-2]))
     start = float(random.integers(0, 4)) * PERIOD
     length = float(random.choice([1, 2, 4, 8])) * PERIOD
+    if kind == "colluding":
+        length = math.inf  # until it has come to a stop
     return Fault(who, kind, start, start + length, element, size, int(random.integers(2**31)))
 
 
@@ -377,7 +380,7 @@ def trial(fieldwork: Field, kind: str, count: Count, ticks: int = 14) -> None:
     stopped = False
     length = ticks
     if kind == "colluding":
-        length = 12
+        length = 24
     for _ in range(length):
         result, right = fieldwork.tick()
         if result.voted:
@@ -400,6 +403,7 @@ def trial(fieldwork: Field, kind: str, count: Count, ticks: int = 14) -> None:
         count.without_effect += not named
     elif wrong == 0:
         count.safe += 1
+        count.not_stopped += result.state != State.STOPPED
     settle(crew)
 
 
@@ -472,7 +476,7 @@ def campaign(bench: Bench) -> None:
             bench.say(f"  note: {note}")
     detected = ("colluding 2 of 4", "disagreement of the last 2")
     unsafe = sum(others[k].wrong for k in detected) + sum(c.wrong for c in counts.values())
-    unsafe += others["disagreement of the last 2"].without_effect
+    unsafe += others["disagreement of the last 2"].without_effect + tie.not_stopped
     bench.result("campaign_injections", total + sum(others[k].injected for k in detected))
     bench.result(
         "wrong_torques", sum(c.wrong for c in counts.values()), "", "masked classes, floor 0"
@@ -496,7 +500,7 @@ def campaign(bench: Bench) -> None:
             left += share[:, column]
         axes.invert_yaxis()
         axes.set_xlabel("share of the injected faults")
-        axes.legend(loc="lower left")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.4, 1.12), ncols=3)
 
 
 def last_two(work: Field, trials: int) -> Count:
