@@ -1,0 +1,507 @@
+"""The robot's 36 equations: residual, Jacobian, and the arrowhead elimination.
+
+Unknowns (tutorial, section 1): for each rod the force n (3) and the moment at the base m0x, m0y, and
+its length. Equations: for each rod, tip position and direction; then force and moment of the platform.
+
+    p(L) - (pE + RE r)          3        sum n = F                        3
+    2 (RE' t(L))_xy             2        sum (m + RE r x n) = M           3
+
+The rotation residual is the tutorial's (R12 - R21, R20 - R02) for a platform that is not tilted, where
+it bounds that one from above; unlike `linear_rotation_error` it is exact for a tilted platform.
+
+A rod's equations involve its own six unknowns only. Gauss-Jordan elimination with complete pivoting
+leaves one unknown of each rod free (at a straight rod the axial force, which then moves nothing):
+
+    dy_i = V_i rho_i + U_i xi_i,
+
+and the platform's equations become six for the six free unknowns, the Schur complement. A chord step
+costs one multiplication with V, W = C V and the inverse of the Schur complement.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from continuum_ik.layout import (
+    ARM,
+    BASE,
+    COLUMN,
+    COARSE_TABLE,
+    DELTA,
+    EI_TYPICAL,
+    EVALUATIONS,
+    FORCE,
+    FREE,
+    JACOBIAN,
+    JACOBIAN_BLOCKS,
+    LANES,
+    LEG_ERROR,
+    LENGTH_TYPICAL,
+    MASK,
+    MOMENT,
+    MOMENT_JACOBIAN,
+    PLATFORM,
+    PLATFORM_RESIDUAL,
+    POINT,
+    POSE,
+    REFRESHES,
+    RESIDUAL,
+    RODS,
+    SCHUR,
+    SCHUR_INV,
+    STEPS,
+    STEPS_MAX,
+    SUM_SQUARES,
+    TANGENT,
+    TIP,
+    UNKNOWNS,
+    WRENCH,
+    U,
+    V,
+    W,
+    Y,
+)
+from continuum_ik.rod import (
+    BLOCK,
+    INV_EI,
+    INV_GA,
+    KERNEL,
+    LENGTH,
+    M_X,
+    M_Y,
+    ML_X,
+    ML_Y,
+    ML_Z,
+    N_X,
+    N_Y,
+    N_Z,
+    P_X,
+    P_Y,
+    P_Z,
+    SHEAR_C,
+    T_X,
+    T_Y,
+    T_Z,
+    Array,
+    shoot,
+)
+
+#: Displacements of the Jacobian's differences: force [N] and moment [N m].
+FORCE_INCREMENT, MOMENT_INCREMENT = 1e-6, 1e-7
+
+
+@njit(**KERNEL)
+def aim(w: Array) -> None:
+    """Work out what follows from the target pose: arms RE r_i, tips, and the wrench about pE."""
+    px, py, pz = w[POSE], w[POSE + 1], w[POSE + 2]
+    r00, r01, r02 = w[POSE + 3], w[POSE + 4], w[POSE + 5]
+    r10, r11, r12 = w[POSE + 6], w[POSE + 7], w[POSE + 8]
+    r20, r21, r22 = w[POSE + 9], w[POSE + 10], w[POSE + 11]
+    for i in range(LANES):
+        x, y, z = w[PLATFORM + i], w[PLATFORM + 8 + i], w[PLATFORM + 16 + i]
+        ax = r00 * x + r01 * y + r02 * z
+        ay = r10 * x + r11 * y + r12 * z
+        az = r20 * x + r21 * y + r22 * z
+        w[ARM + i], w[ARM + 8 + i], w[ARM + 16 + i] = ax, ay, az
+        w[TIP + i] = px + ax - w[BASE + i]
+        w[TIP + 8 + i] = py + ay - w[BASE + 8 + i]
+        w[TIP + 16 + i] = pz + az - w[BASE + 16 + i]
+    x, y, z = w[POINT], w[POINT + 1], w[POINT + 2]
+    cx = r00 * x + r01 * y + r02 * z
+    cy = r10 * x + r11 * y + r12 * z
+    cz = r20 * x + r21 * y + r22 * z
+    fx, fy, fz = w[FORCE], w[FORCE + 1], w[FORCE + 2]
+    w[WRENCH], w[WRENCH + 1], w[WRENCH + 2] = fx, fy, fz
+    w[WRENCH + 3] = w[MOMENT] + cy * fz - cz * fy
+    w[WRENCH + 4] = w[MOMENT + 1] + cz * fx - cx * fz
+    w[WRENCH + 5] = w[MOMENT + 2] + cx * fy - cy * fx
+
+
+@njit(**KERNEL)
+def choose_steps(w: Array, table: int) -> int:
+    """Return the steps that the present load needs, from the x^2 that each step count can do.
+
+    The error of the formula grows with x = L sqrt(|n|/EI + (m0/EI)^2), the number of radians of the
+    equivalent pendulum, and falls with the eighth power of the step count.
+    """
+    worst = 0.0
+    for i in range(LANES):
+        nx, ny, nz = w[Y + N_X + i], w[Y + N_Y + i], w[Y + N_Z + i]
+        mx, my = w[Y + M_X + i], w[Y + M_Y + i]
+        e, L = w[INV_EI + i], w[LENGTH + i]
+        x2 = L * L * e * (math.sqrt(nx * nx + ny * ny + nz * nz) + e * (mx * mx + my * my))
+        worst = max(worst, x2)
+    steps = 1
+    while steps < STEPS_MAX and worst > w[table + steps - 1]:
+        steps += 1
+    return steps
+
+
+@njit(**KERNEL)
+def residual(w: Array) -> float:
+    """Evaluate the equations for the rods as they were shot; returns the sum of squares."""
+    r00, r01 = w[POSE + 3], w[POSE + 4]
+    r10, r11 = w[POSE + 6], w[POSE + 7]
+    r20, r21 = w[POSE + 9], w[POSE + 10]
+    total = 0.0
+    fx, fy, fz, mx, my, mz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(LANES):
+        k = w[MASK + i]
+        px = w[P_X + i] - w[TIP + i]
+        py = w[P_Y + i] - w[TIP + 8 + i]
+        pz = w[P_Z + i] - w[TIP + 16 + i]
+        tx, ty, tz = w[T_X + i], w[T_Y + i], w[T_Z + i]
+        u = 2.0 * (r00 * tx + r10 * ty + r20 * tz)
+        v = 2.0 * (r01 * tx + r11 * ty + r21 * tz)
+        w[RESIDUAL + i], w[RESIDUAL + 8 + i], w[RESIDUAL + 16 + i] = px, py, pz
+        w[RESIDUAL + 24 + i], w[RESIDUAL + 32 + i] = u, v
+        total += k * (px * px + py * py + pz * pz + u * u + v * v)
+        nx, ny, nz = w[N_X + i], w[N_Y + i], w[N_Z + i]
+        ax, ay, az = w[ARM + i], w[ARM + 8 + i], w[ARM + 16 + i]
+        fx += k * nx
+        fy += k * ny
+        fz += k * nz
+        mx += k * (w[ML_X + i] + ay * nz - az * ny)
+        my += k * (w[ML_Y + i] + az * nx - ax * nz)
+        mz += k * (w[ML_Z + i] + ax * ny - ay * nx)
+    fx, fy, fz = w[WRENCH] - fx, w[WRENCH + 1] - fy, w[WRENCH + 2] - fz
+    mx, my, mz = w[WRENCH + 3] - mx, w[WRENCH + 4] - my, w[WRENCH + 5] - mz
+    w[PLATFORM_RESIDUAL], w[PLATFORM_RESIDUAL + 1], w[PLATFORM_RESIDUAL + 2] = fx, fy, fz
+    w[PLATFORM_RESIDUAL + 3], w[PLATFORM_RESIDUAL + 4], w[PLATFORM_RESIDUAL + 5] = mx, my, mz
+    return total + fx * fx + fy * fy + fz * fz + mx * mx + my * my + mz * mz
+
+
+@njit(**KERNEL)
+def evaluate(w: Array) -> float:
+    """Shoot all rods and evaluate the equations; returns the sum of squares."""
+    shoot(w, 0, int(w[STEPS]))
+    w[EVALUATIONS] += 1.0
+    w[SUM_SQUARES] = residual(w)
+    return w[SUM_SQUARES]
+
+
+@njit(**KERNEL)
+def _differences(w: Array, steps: int) -> None:
+    """Fill JACOBIAN and MOMENT_JACOBIAN by one-sided differences in blocks 1..5.
+
+    """
+    for j in range(5):
+        at = JACOBIAN_BLOCKS + j * BLOCK
+        increment = FORCE_INCREMENT if j < 3 else MOMENT_INCREMENT
+        for k in range(UNKNOWNS):
+            w[at + k] = w[Y + k]
+        for i in range(LANES):
+            w[at + 8 * j + i] += increment
+        shoot(w, at, steps)
+    r00, r01 = w[POSE + 3], w[POSE + 4]
+    r10, r11 = w[POSE + 6], w[POSE + 7]
+    r20, r21 = w[POSE + 9], w[POSE + 10]
+    for j in range(5):
+        b = w[JACOBIAN_BLOCKS + j * BLOCK : JACOBIAN_BLOCKS + (j + 1) * BLOCK]
+        out = w[JACOBIAN + 8 * j : MOMENT_JACOBIAN + 18 * LANES]
+        scale = 1.0 / (FORCE_INCREMENT if j < 3 else MOMENT_INCREMENT)
+        for i in range(LANES):
+            tx, ty, tz = b[T_X + i] - w[T_X + i], b[T_Y + i] - w[T_Y + i], b[T_Z + i] - w[T_Z + i]
+            px, py, pz = b[P_X + i] - w[P_X + i], b[P_Y + i] - w[P_Y + i], b[P_Z + i] - w[P_Z + i]
+            mx, my = b[ML_X + i] - w[ML_X + i], b[ML_Y + i] - w[ML_Y + i]
+            mz = b[ML_Z + i] - w[ML_Z + i]
+            out[i] = px * scale
+            out[48 + i] = py * scale
+            out[96 + i] = pz * scale
+            out[144 + i] = 2.0 * scale * (r00 * tx + r10 * ty + r20 * tz)
+            out[192 + i] = 2.0 * scale * (r01 * tx + r11 * ty + r21 * tz)
+            out[240 + i] = mx * scale
+            out[288 + i] = my * scale
+            out[336 + i] = mz * scale
+    length_columns(w)
+
+
+@njit(**KERNEL)
+def length_columns(w: Array) -> None:
+    """Fill the Jacobians' columns for the lengths: the differential equations at the tip."""
+    r00, r01 = w[POSE + 3], w[POSE + 4]
+    r10, r11 = w[POSE + 6], w[POSE + 7]
+    r20, r21 = w[POSE + 9], w[POSE + 10]
+    for i in range(LANES):
+        nx, ny, nz = w[N_X + i], w[N_Y + i], w[N_Z + i]
+        tx, ty, tz = w[T_X + i], w[T_Y + i], w[T_Z + i]
+        mx, my, mz = w[ML_X + i], w[ML_Y + i], w[ML_Z + i]
+        g = 1.0 + w[SHEAR_C + i] * (nx * tx + ny * ty + nz * tz)
+        fx, fy, fz = tx * g, ty * g, tz * g
+        w[JACOBIAN + 5 * 8 + i] = fx + nx * w[INV_GA + i]
+        w[JACOBIAN + 11 * 8 + i] = fy + ny * w[INV_GA + i]
+        w[JACOBIAN + 17 * 8 + i] = fz + nz * w[INV_GA + i]
+        e = w[INV_EI + i]
+        dx, dy, dz = (my * tz - mz * ty) * e, (mz * tx - mx * tz) * e, (mx * ty - my * tx) * e
+        w[JACOBIAN + 23 * 8 + i] = 2.0 * (r00 * dx + r10 * dy + r20 * dz)
+        w[JACOBIAN + 29 * 8 + i] = 2.0 * (r01 * dx + r11 * dy + r21 * dz)
+        w[MOMENT_JACOBIAN + 5 * 8 + i] = ny * fz - nz * fy
+        w[MOMENT_JACOBIAN + 11 * 8 + i] = nz * fx - nx * fz
+        w[MOMENT_JACOBIAN + 17 * 8 + i] = nx * fy - ny * fx
+
+
+@njit(**KERNEL)
+def _eliminate_rod(w: Array, i: int, a: Array) -> bool:
+    """Gauss-Jordan elimination of rod i with complete pivoting; fills its V and U.
+
+    Args:
+        w: The solver's array.
+        i: Lane of the rod.
+        a: Scratch, 5 x 11: the rod's Jacobian beside the identity.
+    """
+    # Unknowns and equations are made comparable by the scales of the robot.
+    L = w[LENGTH_TYPICAL]
+    EI = w[EI_TYPICAL]
+    s_force, s_moment = EI / (L * L), EI / L
+    for r in range(5):
+        row_scale = 1.0 / L if r < 3 else 1.0
+        for c in range(6):
+            col_scale = s_force if c < 3 else (s_moment if c < 5 else L)
+            a[r, c] = w[JACOBIAN + (6 * r + c) * 8 + i] * row_scale * col_scale
+        for c in range(6, 11):
+            a[r, c] = 0.0
+        a[r, 6 + r] = 1.0
+    used_rows, used_columns = 0, 0
+    row_of = (0, 0, 0, 0, 0, 0)
+    order = np.full(6, -1)
+    for _ in range(5):
+        best, pr, pc = 0.0, -1, -1
+        for r in range(5):
+            if (used_rows >> r) & 1:
+                continue
+            for c in range(6):
+                if (used_columns >> c) & 1:
+                    continue
+                size = abs(a[r, c])
+                if size > best:
+                    best, pr, pc = size, r, c
+        if not best > 1e-14:
+            return False
+        used_rows |= 1 << pr
+        used_columns |= 1 << pc
+        order[pc] = pr
+        inv = 1.0 / a[pr, pc]
+        for c in range(11):
+            a[pr, c] *= inv
+        for r in range(5):
+            if r != pr:
+                f = a[r, pc]
+                for c in range(11):
+                    a[r, c] -= f * a[pr, c]
+    free = 0
+    for c in range(6):
+        if order[c] < 0:
+            free = c
+    free_scale = s_force if free < 3 else (s_moment if free < 5 else L)
+    for c in range(6):
+        col_scale = s_force if c < 3 else (s_moment if c < 5 else L)
+        r = order[c]
+        for k in range(5):
+            row_scale = 1.0 / L if k < 3 else 1.0
+            w[V + (5 * c + k) * 8 + i] = a[r, 6 + k] * col_scale * row_scale if r >= 0 else 0.0
+        w[U + 8 * c + i] = -a[r, free] * col_scale / free_scale if r >= 0 else 1.0
+    return True
+
+
+@njit(**KERNEL)
+def _reduce_platform(w: Array) -> None:
+    """Fill W and SCHUR: the platform's equations by the rods' residuals and free unknowns."""
+    for i in range(RODS):
+        ax, ay, az = w[ARM + i], w[ARM + 8 + i], w[ARM + 16 + i]
+        for k in range(6):
+            # Column k of (V_i | U_i), k = 5 being U.
+            at = (V + 8 * k + i) if k < 5 else (U + i)
+            stride = 40 if k < 5 else 8
+            nx, ny, nz = w[at], w[at + stride], w[at + 2 * stride]
+            m = (0.0, 0.0, 0.0)
+            for c in range(6):
+                d = w[at + c * stride]
+                m = (
+                    m[0] + w[MOMENT_JACOBIAN + c * 8 + i] * d,
+                    m[1] + w[MOMENT_JACOBIAN + (6 + c) * 8 + i] * d,
+                    m[2] + w[MOMENT_JACOBIAN + (12 + c) * 8 + i] * d,
+                )
+            out = (
+                -nx,
+                -ny,
+                -nz,
+                -(m[0] + ay * nz - az * ny),
+                -(m[1] + az * nx - ax * nz),
+                -(m[2] + ax * ny - ay * nx),
+            )
+            for r in range(6):
+                if k < 5:
+                    w[W + (5 * r + k) * 8 + i] = out[r]
+                else:
+                    w[SCHUR + 6 * r + i] = out[r]
+
+
+@njit(**KERNEL)
+def invert6(a: Array, out: Array) -> bool:
+    """Invert a 6x6 matrix by Gauss-Jordan with row pivoting and row scaling; False if singular."""
+    b = np.zeros((6, 12))
+    for r in range(6):
+        size = 0.0
+        for c in range(6):
+            size = max(size, abs(a[6 * r + c]))
+        if not (size > 0.0 and size < 1e300):
+            return False
+        inv = 1.0 / size
+        for c in range(6):
+            b[r, c] = a[6 * r + c] * inv
+        b[r, 6 + r] = inv
+    for k in range(6):
+        p = k
+        for r in range(k + 1, 6):
+            if abs(b[r, k]) > abs(b[p, k]):
+                p = r
+        if not abs(b[p, k]) > 1e-15:
+            return False
+        if p != k:
+            for c in range(12):
+                b[p, c], b[k, c] = b[k, c], b[p, c]
+        inv = 1.0 / b[k, k]
+        for c in range(12):
+            b[k, c] *= inv
+        for r in range(6):
+            if r != k:
+                f = b[r, k]
+                for c in range(12):
+                    b[r, c] -= f * b[k, c]
+    for r in range(6):
+        for c in range(6):
+            out[6 * r + c] = b[r, 6 + c]
+    return True
+
+
+@njit(**KERNEL)
+def factorise(w: Array, steps: int) -> bool:
+    """Make the Jacobian at Y for the present pose and factorise it; False at a singular one.
+
+    Args:
+        w: The solver's array; block 0 is shot again with ``steps``, its residual is not touched.
+        steps: Steps of the integration; a Jacobian for chord steps needs few.
+    """
+    shoot(w, 0, steps)
+    _differences(w, steps)
+    w[REFRESHES] += 1.0
+    return eliminate(w)
+
+
+@njit(**KERNEL)
+def eliminate(w: Array) -> bool:
+    """Factorise the Jacobian in JACOBIAN and MOMENT_JACOBIAN; False at a singular one."""
+    a = np.empty((5, 11))
+    for i in range(RODS):
+        if not _eliminate_rod(w, i, a):
+            return False
+    _reduce_platform(w)
+    return invert6(w[SCHUR : SCHUR + 36], w[SCHUR_INV : SCHUR_INV + 36])
+
+
+@njit(**KERNEL)
+def solve_linear(w: Array) -> None:
+    """Fill DELTA with J^-1 times (RESIDUAL, PLATFORM_RESIDUAL), by the factors at hand."""
+    g0, g1, g2, g3, g4, g5 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(LANES):
+        a, b, c = w[RESIDUAL + i], w[RESIDUAL + 8 + i], w[RESIDUAL + 16 + i]
+        d, e = w[RESIDUAL + 24 + i], w[RESIDUAL + 32 + i]
+        x = W + i
+        g0 += w[x] * a + w[x + 8] * b + w[x + 16] * c + w[x + 24] * d + w[x + 32] * e
+        x += 40
+        g1 += w[x] * a + w[x + 8] * b + w[x + 16] * c + w[x + 24] * d + w[x + 32] * e
+        x += 40
+        g2 += w[x] * a + w[x + 8] * b + w[x + 16] * c + w[x + 24] * d + w[x + 32] * e
+        x += 40
+        g3 += w[x] * a + w[x + 8] * b + w[x + 16] * c + w[x + 24] * d + w[x + 32] * e
+        x += 40
+        g4 += w[x] * a + w[x + 8] * b + w[x + 16] * c + w[x + 24] * d + w[x + 32] * e
+        x += 40
+        g5 += w[x] * a + w[x + 8] * b + w[x + 16] * c + w[x + 24] * d + w[x + 32] * e
+    g0, g1, g2 = (
+        w[PLATFORM_RESIDUAL] - g0,
+        w[PLATFORM_RESIDUAL + 1] - g1,
+        w[PLATFORM_RESIDUAL + 2] - g2,
+    )
+    g3, g4, g5 = (
+        w[PLATFORM_RESIDUAL + 3] - g3,
+        w[PLATFORM_RESIDUAL + 4] - g4,
+        w[PLATFORM_RESIDUAL + 5] - g5,
+    )
+    for i in range(RODS):
+        s = SCHUR_INV + 6 * i
+        w[FREE + i] = (
+            w[s] * g0 + w[s + 1] * g1 + w[s + 2] * g2 + w[s + 3] * g3 + w[s + 4] * g4 + w[s + 5] * g5
+        )
+    for i in range(LANES):
+        a, b, c = w[RESIDUAL + i], w[RESIDUAL + 8 + i], w[RESIDUAL + 16 + i]
+        d, e, f = w[RESIDUAL + 24 + i], w[RESIDUAL + 32 + i], w[FREE + i]
+        for k in range(6):
+            x = V + 40 * k + i
+            w[DELTA + 8 * k + i] = (
+                w[x] * a
+                + w[x + 8] * b
+                + w[x + 16] * c
+                + w[x + 24] * d
+                + w[x + 32] * e
+                + w[U + 8 * k + i] * f
+            )
+
+
+@njit(**KERNEL)
+def leg_error(w: Array) -> float:
+    """Return the largest |dL| of the step in DELTA: the estimated error of the lengths [m]."""
+    worst = 0.0
+    for i in range(LANES):
+        worst = max(worst, abs(w[DELTA + 40 + i]))
+    w[LEG_ERROR] = worst
+    return worst
+
+
+@njit(**KERNEL)
+def tangents(w: Array) -> None:
+    """Fill TANGENT: the change of all unknowns with the pose (position, then rotation vector).
+
+    The residual's derivative by the pose goes through the factors at hand, one column at a time.
+    Destroys RESIDUAL, PLATFORM_RESIDUAL and DELTA.
+    """
+    r00, r01 = w[POSE + 3], w[POSE + 4]
+    r10, r11 = w[POSE + 6], w[POSE + 7]
+    r20, r21 = w[POSE + 9], w[POSE + 10]
+    for j in range(6):
+        for k in range(RESIDUAL, PLATFORM_RESIDUAL + 8):
+            w[k] = 0.0
+        if j < 3:
+            for i in range(RODS):
+                w[RESIDUAL + 8 * j + i] = -1.0
+        else:
+            ex, ey, ez = 1.0 * (j == 3), 1.0 * (j == 4), 1.0 * (j == 5)
+            sx, sy, sz = 0.0, 0.0, 0.0
+            for i in range(RODS):
+                ax, ay, az = w[ARM + i], w[ARM + 8 + i], w[ARM + 16 + i]
+                dx, dy, dz = ey * az - ez * ay, ez * ax - ex * az, ex * ay - ey * ax
+                w[RESIDUAL + i], w[RESIDUAL + 8 + i], w[RESIDUAL + 16 + i] = -dx, -dy, -dz
+                tx, ty, tz = w[T_X + i], w[T_Y + i], w[T_Z + i]
+                ux, uy, uz = ey * tz - ez * ty, ez * tx - ex * tz, ex * ty - ey * tx
+                w[RESIDUAL + 24 + i] = -2.0 * (r00 * ux + r10 * uy + r20 * uz)
+                w[RESIDUAL + 32 + i] = -2.0 * (r01 * ux + r11 * uy + r21 * uz)
+                nx, ny, nz = w[N_X + i], w[N_Y + i], w[N_Z + i]
+                sx += dy * nz - dz * ny
+                sy += dz * nx - dx * nz
+                sz += dx * ny - dy * nx
+            # The load's point of action turns with the platform.
+            qx, qy, qz = w[POINT], w[POINT + 1], w[POINT + 2]
+            cx = r00 * qx + r01 * qy + w[POSE + 5] * qz
+            cy = r10 * qx + r11 * qy + w[POSE + 8] * qz
+            cz = r20 * qx + r21 * qy + w[POSE + 11] * qz
+            dx, dy, dz = ey * cz - ez * cy, ez * cx - ex * cz, ex * cy - ey * cx
+            fx, fy, fz = w[FORCE], w[FORCE + 1], w[FORCE + 2]
+            w[PLATFORM_RESIDUAL + 3] = dy * fz - dz * fy - sx
+            w[PLATFORM_RESIDUAL + 4] = dz * fx - dx * fz - sy
+            w[PLATFORM_RESIDUAL + 5] = dx * fy - dy * fx - sz
+        solve_linear(w)
+        for k in range(UNKNOWNS):
+            w[TANGENT + j * COLUMN + k] = -w[DELTA + k]

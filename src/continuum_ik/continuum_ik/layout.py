@@ -1,0 +1,108 @@
+"""Where everything lies in the one flat array that a solver works in.
+
+One array of float64 with constant offsets keeps a compiled call down to two arguments, lets LLVM see
+that loads and stores do not overlap, and makes a solver's whole state something that can be copied.
+Rows of eight numbers hold one value for each rod, the lanes; rods 6 and 7 do not exist and are fed
+with harmless values, so that every loop over lanes is one SIMD instruction.
+"""
+
+from __future__ import annotations
+
+from continuum_ik.rod import BLOCK
+
+RODS = 6
+LANES = 8
+#: Unknowns: rows nx, ny, nz, m0x, m0y, L. They are the first rows of block 0, where the rods are shot.
+Y = 0
+UNKNOWNS = 48
+# Block 0 holds the rods themselves, blocks 1..5 the rods with one unknown displaced, for the Jacobian.
+JACOBIAN_BLOCKS = 1 * BLOCK
+
+MODEL = 6 * BLOCK
+BASE = MODEL  #: holes in the base, rows x, y, z [m]
+PLATFORM = MODEL + 24  #: holes in the platform, rows x, y, z, platform frame [m]
+MASK = MODEL + 48  #: 1 for the six rods, 0 for the two that fill up
+FORCE, MOMENT, POINT = MODEL + 56, MODEL + 59, MODEL + 62  #: load, and where it acts (platform frame)
+LENGTH_MIN, LENGTH_MAX = MODEL + 65, MODEL + 66  #: [m]
+FORCE_MAX, CURVATURE_MAX = MODEL + 67, MODEL + 68  #: [N], [1/m]
+HEIGHT_MIN = MODEL + 69  #: lowest platform hole above the base plate [m]
+EI_TYPICAL, LENGTH_TYPICAL = MODEL + 70, MODEL + 71  #: scales of the unknowns
+STRETCH = MODEL + 72  #: largest p' of a rod within its force limit
+
+# The target and what follows from it.
+POSE = MODEL + 80  #: x, y, z, then the rotation matrix row by row
+ARM = POSE + 12 + 4  #: RE r_i, rows x, y, z
+TIP = ARM + 24  #: pE + RE r_i - p0_i, rows x, y, z
+WRENCH = TIP + 24  #: load on the platform about its origin, base frame
+
+# Residual: five rows for each rod, then six numbers for the platform.
+RESIDUAL = WRENCH + 8
+PLATFORM_RESIDUAL = RESIDUAL + 40
+DELTA = PLATFORM_RESIDUAL + 8  #: the Newton or chord step, laid out as Y
+FREE = DELTA + UNKNOWNS  #: step of each rod's free unknown
+
+# The factorised Jacobian, see equations.py.
+JACOBIAN = FREE + 8  #: rod equations by rod unknowns, 5 x 6 rows
+MOMENT_JACOBIAN = JACOBIAN + 30 * LANES  #: tip moment by rod unknowns, 3 x 6 rows
+V = MOMENT_JACOBIAN + 18 * LANES  #: 6 x 5 rows: unknowns of a rod by its residuals
+U = V + 30 * LANES  #: 6 rows: unknowns of a rod by its free unknown
+W = U + 6 * LANES  #: 6 x 5 rows: platform equations by the rod's residuals
+SCHUR = W + 30 * LANES  #: 6 x 6: platform equations by the free unknowns
+SCHUR_INV = SCHUR + 36
+TANGENT = SCHUR_INV + 36 + 4  #: dY / dpose: six columns of 48
+COLUMN = 48
+
+# Points of a path: 48 unknowns and the 12 numbers of a pose each.
+ENTRY = 64
+ENTRY_POSE = 48
+#: Polished solutions of the last targets, a ring; HEAD is the newest.
+HISTORY = TANGENT + 6 * COLUMN
+ENTRIES = 6
+ANSWER = HISTORY + ENTRIES * ENTRY  #: the last certified solution
+HOME = ANSWER + ENTRY  #: where a cold start begins
+START = HOME + ENTRY  #: continuation: where the path begins
+ANCHOR = START + ENTRY  #: continuation: the last point that was accepted
+WITHIN = ANCHOR + ENTRY  #: continuation: the last point within the limits
+BEST = WITHIN + ENTRY  #: the furthest point that was reached, for reports
+ORIGIN = BEST + ENTRY  #: scratch of the bisection: where its path begins
+TARGET = ORIGIN + ENTRY  #: pose that was asked for
+AIM = TARGET + 16  #: scratch: the target, while another takes its place
+GUESS_POSE = AIM + 16  #: pose that the extrapolation arrives at
+SAVED = GUESS_POSE + 16  #: residual, put aside while the Jacobian is made
+TRIAL = SAVED + 48  #: unknowns before they are corrected
+SAVED_STEP = TRIAL + 48  #: Newton step, while it is halved
+TWIST = SAVED_STEP + 48  #: continuation: position and rotation from START to TARGET
+
+LENGTH_BY_POSE = TWIST + 8  #: 6 x 6
+POSE_BY_LENGTH = LENGTH_BY_POSE + 36
+FORWARD = POSE_BY_LENGTH + 36  #: forward kinematics: lengths that are asked for
+LENGTHS = FORWARD + 8  #: forward kinematics: lengths of the present step
+
+DIFFERENCES = LENGTHS + 8  #: analysis: tip (p, t, m) by five unknowns, 5 x 9 rows
+
+# Scalars.
+S = DIFFERENCES + 45 * LANES
+TOLERANCE = S  #: sum of squares that is asked for
+ACCEPT = S + 1  #: sum of squares that is accepted: a little less, for the integration's own error
+LEG_TOLERANCE = S + 2  #: estimated error of a length that is accepted [m]
+ORDER = S + 3  #: order of the extrapolation
+HEAD, COUNT = S + 4, S + 5  #: newest entry of the history, and entries that may be used
+AGE = S + 6  #: solves since the Jacobian was made; negative: there is none
+STEPS = S + 7  #: steps of the integration
+SUM_SQUARES = S + 8  #: residual of the last evaluation
+LEG_ERROR = S + 9  #: estimated error of the lengths [m]
+# About the last solve:
+EVALUATIONS, REFRESHES, SUBSTEPS = S + 10, S + 11, S + 12  #: evaluations, Jacobians, path steps
+REACHED = S + 13  #: part of the way to the target that was reached
+LIMITING = S + 14  #: leg that hinders, or -1
+REASON = S + 15  #: why it was refused, see tracking.py
+ROUTE = S + 16  #: how the target was reached, see tracking.py
+ANSWER_SUM_SQUARES, ANSWER_LEG_ERROR = S + 17, S + 18  #: of the last certified solution
+SOLVED_TOTAL, EVALUATIONS_TOTAL, REFRESHES_TOTAL, RECOVERED_TOTAL = S + 19, S + 20, S + 21, S + 22
+DETOURS = S + 23  #: 1: may go round by home where the straight path fails
+REACHED_WITHIN = S + 25  #: part of the way that was reached within the limits
+HAS_HOME = S + 24
+STEP_TABLE = S + 32  #: x^2 up to which k + 1 steps do, for residuals
+STEPS_MAX = 64
+COARSE_TABLE = STEP_TABLE + STEPS_MAX  #: the same, for Jacobians
+SIZE = COARSE_TABLE + STEPS_MAX

@@ -1,0 +1,163 @@
+"""Building the flat array of layout.py for a robot, and finding its home."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from continuum_ik import layout as m
+from continuum_ik.continuation import correct, store
+from continuum_ik.equations import aim
+from continuum_ik.errors import NoHome
+from continuum_ik.rod import (
+    BLOCK,
+    INV_EI,
+    INV_GA,
+    KERNEL,
+    LENGTH,
+    M_X,
+    M_Y,
+    N_X,
+    N_Y,
+    N_Z,
+    SHEAR_C,
+    Array,
+)
+from continuum_ik.robot import ContinuumRobot
+
+#: Error of the tip after N steps at load x: ERROR (x / 5.5)^POWER (12 / N)^8, fitted from above to
+#: random rods against the 18-state equations (test_rod.py holds it).
+ERROR, POWER = 6e-9, 10.7
+
+
+def step_table(error: float) -> Array:
+    """Return the x^2 up to which 1, 2, ... steps keep the tip's error below ``error``."""
+    steps = np.arange(1, m.STEPS_MAX + 1)
+    x = 5.5 * (error / ERROR * (steps / 12.0) ** 8) ** (1.0 / POWER)
+    table: Array = x * x
+    return table
+
+
+def set_tolerance(w: Array, tolerance: float, leg_tolerance: float) -> None:
+    """Set what counts as solved.
+
+    Args:
+        w: The solver's array.
+        tolerance: Sum of squares of the residual.
+        leg_tolerance: Estimated error of a length [m].
+    """
+    w[m.TOLERANCE] = tolerance
+    w[m.LEG_TOLERANCE] = leg_tolerance
+    # The integration may be off by 2 % of the residual's norm; that much less is accepted.
+    error = 0.02 * math.sqrt(tolerance)
+    w[m.ACCEPT] = (math.sqrt(tolerance) - 1.5 * error) ** 2
+    error = max(min(error, 0.5 * leg_tolerance), 1e-13)
+    w[m.STEP_TABLE : m.STEP_TABLE + m.STEPS_MAX] = step_table(error)
+    w[m.COARSE_TABLE : m.COARSE_TABLE + m.STEPS_MAX] = step_table(1e-4)
+    # Extrapolating further pays only while the prediction is better than the tolerance is tight.
+    w[m.ORDER] = 2.0 if tolerance >= 1e-8 else 4.0
+
+
+def build(robot: ContinuumRobot, tolerance: float, leg_tolerance: float) -> Array:
+    """Return a solver's array for a robot, without a home yet."""
+    w = np.zeros(m.SIZE)
+    typical = robot.home_height
+    for i in range(m.LANES):
+        rod = robot.rods[i % m.RODS]
+        for at in range(0, 6 * BLOCK, BLOCK):
+            w[at + INV_EI + i] = 1.0 / rod.bending_stiffness
+            w[at + SHEAR_C + i] = 1.0 / rod.axial_stiffness - 1.0 / rod.shear_stiffness
+            w[at + INV_GA + i] = 1.0 / rod.shear_stiffness
+            w[at + LENGTH + i] = typical
+        w[m.BASE + i : m.BASE + 24 : 8] = robot.base[i % m.RODS]
+        w[m.PLATFORM + i : m.PLATFORM + 24 : 8] = robot.platform[i % m.RODS]
+        w[m.MASK + i] = 1.0 if i < m.RODS else 0.0
+    w[m.FORCE : m.FORCE + 3] = robot.load.force
+    w[m.MOMENT : m.MOMENT + 3] = robot.load.moment
+    w[m.POINT : m.POINT + 3] = robot.load.point
+    w[m.LENGTH_MIN], w[m.LENGTH_MAX] = robot.limits.length
+    w[m.FORCE_MAX], w[m.CURVATURE_MAX] = robot.limits.force, robot.limits.curvature
+    w[m.HEIGHT_MIN] = robot.limits.height
+    w[m.EI_TYPICAL] = float(np.mean([rod.bending_stiffness for rod in robot.rods]))
+    w[m.LENGTH_TYPICAL] = typical
+    softest = min(min(rod.axial_stiffness, rod.shear_stiffness) for rod in robot.rods)
+    w[m.STRETCH] = 1.0 + robot.limits.force / softest
+    w[m.AGE] = -1.0
+    w[m.LIMITING] = -1.0
+    w[m.DETOURS] = 1.0
+    w[m.STEPS] = 1.0
+    set_tolerance(w, tolerance, leg_tolerance)
+    return w
+
+
+@njit(**KERNEL)
+def _guess(w: Array) -> None:
+    """Set the unknowns to slender beams, clamped upright at both ends: cubic centrelines."""
+    for i in range(m.RODS):
+        x, y, z = w[m.TIP + i], w[m.TIP + 8 + i], w[m.TIP + 16 + i]
+        EI = 1.0 / w[INV_EI + i]
+        L = math.sqrt(z * z + 1.2 * (x * x + y * y))
+        w[N_X + i], w[N_Y + i], w[N_Z + i] = (
+            12.0 * EI * x / (z * z * z),
+            12.0 * EI * y / (z * z * z),
+            0.0,
+        )
+        w[M_X + i], w[M_Y + i] = -6.0 * EI * y / (z * z), 6.0 * EI * x / (z * z)
+        w[LENGTH + i] = L
+
+
+@njit(**KERNEL)
+def _settle(w: Array, height: float) -> bool:
+    """Solve for the level, centred pose at a height from the beams, by damped Newton steps."""
+    for k in range(12):
+        w[m.POSE + k] = 0.0
+    w[m.POSE + 2] = height
+    w[m.POSE + 3], w[m.POSE + 7], w[m.POSE + 11] = 1.0, 1.0, 1.0
+    aim(w)
+    _guess(w)
+    for _ in range(6):
+        # Eight steps at a time.
+        if correct(w, 1e6):
+            return True
+    return False
+
+
+@njit(**KERNEL)
+def _carry(w: Array) -> bool:
+    """Solve again at the present pose from the present unknowns, after a change of the load."""
+    aim(w)
+    return correct(w, 3.0)
+
+
+def find_home(w: Array, robot: ContinuumRobot) -> None:
+    """Solve the home pose without load, then raise the load to what the robot carries.
+
+    Raises:
+        NoHome: No equilibrium was found, or the load cannot be carried there.
+    """
+    force, moment = w[m.FORCE : m.FORCE + 3].copy(), w[m.MOMENT : m.MOMENT + 3].copy()
+    w[m.FORCE : m.FORCE + 3] = 0.0
+    w[m.MOMENT : m.MOMENT + 3] = 0.0
+    if not _settle(w, robot.home_height):
+        raise NoHome(f"no equilibrium found at home, {robot.home_height:g} m above the base")
+    store(w, m.HOME)
+    if np.any(force) or np.any(moment):
+        part, step = 0.0, 1.0
+        while part < 1.0:
+            to = min(1.0, part + step)
+            w[m.Y : m.Y + m.UNKNOWNS] = w[m.HOME : m.HOME + m.UNKNOWNS]
+            w[m.FORCE : m.FORCE + 3] = to * force
+            w[m.MOMENT : m.MOMENT + 3] = to * moment
+            if _carry(w):
+                store(w, m.HOME)
+                part, step = to, 1.7 * step
+            else:
+                step *= 0.5
+                if step < 1e-4:
+                    raise NoHome(
+                        f"at home the robot carries only {100.0 * part:.1f} % of its load: "
+                        "the rods give way"
+                    )
+    w[m.HAS_HOME] = 1.0
