@@ -179,7 +179,7 @@ def fold_margin(w: Array) -> float:
         value = math.sqrt(norm)
         for c in range(36):
             x[c] /= norm
-        if abs(value - before) <= 1e-10 * value:
+        if abs(value - before) <= 1e-7 * value:
             break
         before = value
     return 1.0 / value

@@ -52,8 +52,6 @@ from continuum_ik.rod import (
 )
 
 GROW, SHRINK = 1.7, 0.5
-#: Smallest step, as part of the path: below it lies a fold.
-SMALLEST = 1e-5
 SUBSTEPS_MAX = 600
 #: Largest correction beside the prediction, and largest prediction, in the scaled unknowns.
 CORRECTION, PREDICTION = 0.3, 4.0
@@ -355,7 +353,7 @@ def follow(w: Array) -> int:
             step *= GROW
         else:
             step = SHRINK * (to - done)
-            if step < SMALLEST:
+            if step < w[m.SMALLEST]:
                 for k in range(m.UNKNOWNS):
                     change = 0.0
                     for j in range(6):

@@ -185,9 +185,7 @@ def evaluate(w: Array) -> float:
 
 @njit(**KERNEL)
 def _differences(w: Array, steps: int) -> None:
-    """Fill JACOBIAN and MOMENT_JACOBIAN by one-sided differences in blocks 1..5.
-
-    """
+    """Fill JACOBIAN and MOMENT_JACOBIAN by one-sided differences in blocks 1..5."""
     for j in range(5):
         at = JACOBIAN_BLOCKS + j * BLOCK
         increment = FORCE_INCREMENT if j < 3 else MOMENT_INCREMENT
@@ -434,7 +432,12 @@ def solve_linear(w: Array) -> None:
     for i in range(RODS):
         s = SCHUR_INV + 6 * i
         w[FREE + i] = (
-            w[s] * g0 + w[s + 1] * g1 + w[s + 2] * g2 + w[s + 3] * g3 + w[s + 4] * g4 + w[s + 5] * g5
+            w[s] * g0
+            + w[s + 1] * g1
+            + w[s + 2] * g2
+            + w[s + 3] * g3
+            + w[s + 4] * g4
+            + w[s + 5] * g5
         )
     for i in range(LANES):
         a, b, c = w[RESIDUAL + i], w[RESIDUAL + 8 + i], w[RESIDUAL + 16 + i]

@@ -41,8 +41,6 @@ from continuum_ik.reasons import (
 )
 from continuum_ik.rod import KERNEL, LENGTH, Array
 
-#: Smallest step, as part of the way: below it the platform gives way.
-SMALLEST = 1e-5
 NEWTON_STEPS = 8
 #: Largest correction of the predicted pose, beside the predicted change.
 POSE_CORRECTION = 0.5
@@ -182,7 +180,7 @@ def _approach(w: Array) -> int:
             step *= GROW
         else:
             step = SHRINK * (to - done)
-            if step < SMALLEST:
+            if step < w[m.SMALLEST]:
                 return FOLD
             load(w, m.ANCHOR)
             if not linearise(w) or not _length_jacobian(w):

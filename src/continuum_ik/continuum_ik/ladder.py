@@ -176,10 +176,14 @@ def _overoptimised_rod(y: Array, L: float) -> None:
     for _ in range(STEPS):
         k1 = _slope(R, m, n)
         k2 = _slope(
-            _moved(R, half, k1), (m[0] + half * k1[9], m[1] + half * k1[10], m[2] + half * k1[11]), n
+            _moved(R, half, k1),
+            (m[0] + half * k1[9], m[1] + half * k1[10], m[2] + half * k1[11]),
+            n,
         )
         k3 = _slope(
-            _moved(R, half, k2), (m[0] + half * k2[9], m[1] + half * k2[10], m[2] + half * k2[11]), n
+            _moved(R, half, k2),
+            (m[0] + half * k2[9], m[1] + half * k2[10], m[2] + half * k2[11]),
+            n,
         )
         k4 = _slope(
             _moved(R, ds, k3), (m[0] + ds * k3[9], m[1] + ds * k3[10], m[2] + ds * k3[11]), n

@@ -22,7 +22,11 @@ MODEL = 6 * BLOCK
 BASE = MODEL  #: holes in the base, rows x, y, z [m]
 PLATFORM = MODEL + 24  #: holes in the platform, rows x, y, z, platform frame [m]
 MASK = MODEL + 48  #: 1 for the six rods, 0 for the two that fill up
-FORCE, MOMENT, POINT = MODEL + 56, MODEL + 59, MODEL + 62  #: load, and where it acts (platform frame)
+FORCE, MOMENT, POINT = (
+    MODEL + 56,
+    MODEL + 59,
+    MODEL + 62,
+)  #: load, and where it acts (platform frame)
 LENGTH_MIN, LENGTH_MAX = MODEL + 65, MODEL + 66  #: [m]
 FORCE_MAX, CURVATURE_MAX = MODEL + 67, MODEL + 68  #: [N], [1/m]
 HEIGHT_MIN = MODEL + 69  #: lowest platform hole above the base plate [m]
@@ -102,6 +106,7 @@ SOLVED_TOTAL, EVALUATIONS_TOTAL, REFRESHES_TOTAL, RECOVERED_TOTAL = S + 19, S + 
 DETOURS = S + 23  #: 1: may go round by home where the straight path fails
 REACHED_WITHIN = S + 25  #: part of the way that was reached within the limits
 HAS_HOME = S + 24
+SMALLEST = S + 26  #: smallest step of a path, as part of it: below it lies a fold
 STEP_TABLE = S + 32  #: x^2 up to which k + 1 steps do, for residuals
 STEPS_MAX = 64
 COARSE_TABLE = STEP_TABLE + STEPS_MAX  #: the same, for Jacobians

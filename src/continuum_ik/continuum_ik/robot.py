@@ -253,9 +253,7 @@ def load_robot(source: str | Path) -> ContinuumRobot:
         data = load_yaml(source, name=name, limit_bytes=LIMIT_BYTES)
     except InvalidInput as error:
         raise RobotError(error.field, error.problem) from None
-    top = _Section(
-        "", data, ("name", "base", "platform", "rods", "load", "limits", "home_height")
-    )
+    top = _Section("", data, ("name", "base", "platform", "rods", "load", "limits", "home_height"))
     default = ContinuumRobot()
     label = top.get("name") if "name" in top else default.name
     if not isinstance(label, str) or not 0 < len(label) <= 100:

@@ -96,7 +96,9 @@ def _add(y: State, a: float, k: State) -> State:
 
 
 @njit(inline="always")
-def _gain(s: tuple[float, float, float], b: float, y: State, e: float) -> tuple[float, float, float]:
+def _gain(
+    s: tuple[float, float, float], b: float, y: State, e: float
+) -> tuple[float, float, float]:
     """Return s + b f, the part of the position that comes from f."""
     bg = b + (b * e) * y[2]
     return (s[0] + bg * y[0], s[1] + bg * y[1], s[2] + bg * y[2])

@@ -37,6 +37,7 @@ from continuum_ik.equations import (
 from continuum_ik.pose import read_pose
 from continuum_ik.reasons import (
     BEHIND_BASE,
+    FOLD,
     INVALID_INPUT,
     NO_START,
     NONE,
@@ -388,3 +389,79 @@ def run(w: Array, targets: Array, lengths: Array, codes: Array, flag: Array) -> 
         for i in range(m.RODS):
             lengths[k, i] = w[m.ANSWER + 40 + i] if code == SUCCESS else math.nan
     return len(targets)
+
+
+@njit(**KERNEL)
+def run_independent(
+    w: Array,
+    fresh: Array,
+    independent: bool,
+    targets: Array,
+    lengths: Array,
+    codes: Array,
+    sums: Array,
+    forces: Array,
+    reached: Array,
+    best: Array,
+    leg: Array,
+    reason: Array,
+    flag: Array,
+) -> int:
+    """Solve targets and keep all that is known of each; see ``solver.Batch`` for the arrays.
+
+    Args:
+        w: The solver's array.
+        fresh: The state from which each target starts, if ``independent``.
+        independent: Start each target from ``fresh``; else from the one before.
+        targets: (n, 12).
+        lengths: (n, 6).
+        codes: (n,).
+        sums: (n,).
+        forces: (n, 6, 3).
+        reached: (n,).
+        best: (n, 12).
+        leg: (n,).
+        reason: (n,).
+        flag: (1,) of int64; anything but 0 ends the run.
+    """
+    for k in range(len(targets)):
+        if flag[0] != 0:
+            return k
+        if independent:
+            w[:] = fresh
+        code = track(w, targets[k])
+        codes[k] = code
+        reached[k] = w[m.REACHED]
+        leg[k] = int(w[m.LIMITING])
+        reason[k] = int(w[m.REASON])
+        at = m.ANSWER if code == SUCCESS else m.BEST
+        for j in range(12):
+            best[k, j] = w[at + m.ENTRY_POSE + j]
+        if code == SUCCESS:
+            sums[k] = w[m.ANSWER_SUM_SQUARES]
+            for i in range(m.RODS):
+                lengths[k, i] = w[at + 40 + i]
+                for j in range(3):
+                    forces[k, i, j] = w[at + 8 * j + i]
+    return len(targets)
+
+
+@njit(**KERNEL)
+def hop(w: Array, target: Array) -> int:
+    """Solve a target by continuation from the entry START, within the limits; for sweeps.
+
+    Returns:
+        NONE with the solution in ANSWER and its factors at hand, or the reason why not.
+    """
+    if read_pose(target, w[m.TARGET : m.TARGET + 12]) != 0:
+        return NOT_FINITE
+    reason = _refuse(w)
+    if reason == NONE:
+        reason = follow(w)
+    if reason == NONE:
+        reason = violated(w)
+    if reason == NONE:
+        store(w, m.ANSWER)
+        if not linearise(w):
+            return FOLD
+    return reason

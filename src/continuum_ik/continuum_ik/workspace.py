@@ -87,6 +87,7 @@ def build(robot: ContinuumRobot, tolerance: float, leg_tolerance: float) -> Arra
     w[m.AGE] = -1.0
     w[m.LIMITING] = -1.0
     w[m.DETOURS] = 1.0
+    w[m.SMALLEST] = 1e-5
     w[m.STEPS] = 1.0
     set_tolerance(w, tolerance, leg_tolerance)
     return w

@@ -1,0 +1,490 @@
+"""The solver as a Python object: inverse and forward kinematics of one robot."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from kin_common import checks
+from kin_common.errors import (
+    InvalidInput,
+    KinError,
+    NotConverged,
+    StatusCode,
+    Unreachable,
+)
+from kin_common.task import Task
+from numpy.typing import ArrayLike, NDArray
+
+from continuum_ik import layout as m
+from continuum_ik.analysis import Analysis, analyse, rod_shapes
+from continuum_ik.errors import ContinuumError
+from continuum_ik.forward import forward, forward_run
+from continuum_ik.pose import as_poses
+from continuum_ik.reasons import FOLD, NOT_FINITE, ROUTE_NAMES, describe
+from continuum_ik.robot import ContinuumRobot
+from continuum_ik.rod import Array
+from continuum_ik.tracking import run, run_independent, track
+from continuum_ik.workspace import build, find_home, set_tolerance
+
+#: Sum of squares of the residual, as in the tutorial: lengths to some 10 um.
+TUTORIAL = 1e-6
+#: The tight setting: lengths to 1 nm.
+TIGHT = 1e-12
+#: Most targets of one call.
+BATCH_LIMIT = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class IKResult:
+    """How an inverse kinematics request ended.
+
+    Attributes:
+        code: Status.
+        lengths: Leg lengths (6) [m]; NaN unless solved.
+        forces: Force that each rod carries, (6, 3), base frame [N]; NaN unless solved.
+        moments: Moment of each rod at the base, (6, 2) [N m]; NaN unless solved.
+        residual: Sum of squares of the residual at these very lengths, forces and moments.
+        leg_error: Estimated error of the lengths [m].
+        iterations: Evaluations of the equations.
+        reached: Part of the way from the last good pose that was reached; 1 = the pose itself.
+        best_pose: The furthest pose that was reached, 12 numbers.
+        limiting_leg: The leg or rod that hinders, or -1.
+        route: How the solution was reached.
+        reason: For people; empty on success.
+    """
+
+    code: StatusCode
+    lengths: Array
+    forces: Array
+    moments: Array
+    residual: float
+    leg_error: float
+    iterations: int
+    reached: float
+    best_pose: Array
+    limiting_leg: int
+    route: str
+    reason: str
+
+    @property
+    def success(self) -> bool:
+        """Whether the pose was solved."""
+        return self.code == StatusCode.SUCCESS
+
+    def check(self) -> IKResult:
+        """Return self, or raise the error that the code stands for."""
+        _raise(self.code, self.reason, self.residual, self.iterations)
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class FKResult:
+    """How a forward kinematics request ended.
+
+    Attributes:
+        code: Status.
+        pose: 12 numbers; the furthest pose reached unless solved.
+        forces: Force that each rod carries, (6, 3), base frame [N]; NaN unless solved.
+        residual: Sum of squares of the residual; NaN unless solved.
+        iterations: Evaluations of the equations.
+        reached: Part of the way from the start's lengths that was reached.
+        reason: For people; empty on success.
+    """
+
+    code: StatusCode
+    pose: Array
+    forces: Array
+    residual: float
+    iterations: int
+    reached: float
+    reason: str
+
+    @property
+    def success(self) -> bool:
+        """Whether the pose was found."""
+        return self.code == StatusCode.SUCCESS
+
+    def check(self) -> FKResult:
+        """Return self, or raise the error that the code stands for."""
+        _raise(self.code, self.reason, self.residual, self.iterations)
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Answers to many inverse kinematics targets.
+
+    Attributes:
+        lengths: (n, 6) [m]; NaN where not solved.
+        codes: (n,) status codes.
+        residuals: (n,) sums of squares.
+        forces: (n, 6, 3) [N]; NaN where not solved.
+        reached: (n,) part of the way.
+        best: (n, 12) poses reached.
+        limiting_leg: (n,) or -1.
+        reason: (n,) numbers of reasons.py.
+    """
+
+    lengths: Array
+    codes: NDArray[np.uint8]
+    residuals: Array
+    forces: Array
+    reached: Array
+    best: Array
+    limiting_leg: NDArray[np.int8]
+    reason: NDArray[np.uint8]
+
+    def message(self, k: int) -> str:
+        """Return the sentence about target k; empty if it was solved."""
+        return describe(int(self.reason[k]), int(self.limiting_leg[k]), float(self.reached[k]))
+
+
+def _raise(code: StatusCode, reason: str, residual: float, iterations: int) -> None:
+    if code == StatusCode.SUCCESS:
+        return
+    if code == StatusCode.INVALID_INPUT:
+        raise InvalidInput("", reason, residual=residual, iterations=iterations)
+    kinds: dict[StatusCode, type[KinError]] = {
+        StatusCode.UNREACHABLE: Unreachable,
+        StatusCode.NOT_CONVERGED: NotConverged,
+    }
+    raise kinds.get(code, ContinuumError)(reason, residual=residual, iterations=iterations)
+
+
+class ContinuumSolver:
+    """Inverse and forward kinematics of one robot, each solve starting from the last.
+
+    Not for several threads at once: give each thread a ``copy``.
+
+    Attributes:
+        robot: The robot.
+        track: ``track(pose) -> int``, the fastest call there is: a pose of 12 numbers (or position and
+            quaternion, 7) in, a status code out, the lengths in ``lengths``.
+        lengths: View of the last solution's lengths (6) [m].
+    """
+
+    def __init__(
+        self,
+        robot: ContinuumRobot | None = None,
+        tolerance: float = TUTORIAL,
+        *,
+        detours: bool = True,
+    ) -> None:
+        """Build the solver and find the robot's home.
+
+        Args:
+            robot: The robot; the tutorial's if None.
+            tolerance: Sum of squares of the residual that counts as solved, 1e-18 to 1e-2. Below 1e-8
+                the estimated error of the lengths also has to be below 5e-10 m.
+            detours: Whether a pose that cannot be reached straight from the last one may be reached
+                by way of home.
+
+        Raises:
+            RobotError: The description is wrong.
+            NoHome: There is no equilibrium to start from.
+        """
+        self.robot = ContinuumRobot() if robot is None else robot
+        self._w = build(self.robot, *_tolerances(tolerance))
+        find_home(self._w, self.robot)
+        self._w[m.DETOURS] = 1.0 if detours else 0.0
+        self._bind()
+
+    def _bind(self) -> None:
+        self.track: Callable[[Array], int] = functools.partial(track, self._w)
+        self.lengths: Array = self._w[m.ANSWER + 40 : m.ANSWER + 46]
+
+    def copy(self) -> ContinuumSolver:
+        """Return an independent solver in the same state; cheap."""
+        other = object.__new__(type(self))
+        other.robot = self.robot
+        other._w = self._w.copy()
+        other._bind()
+        return other
+
+    @property
+    def tolerance(self) -> float:
+        """Sum of squares of the residual that counts as solved."""
+        return float(self._w[m.TOLERANCE])
+
+    @tolerance.setter
+    def tolerance(self, value: float) -> None:
+        set_tolerance(self._w, *_tolerances(value))
+
+    @property
+    def solved(self) -> bool:
+        """Whether there is a last solution."""
+        return bool(self._w[m.COUNT] > 0.0)
+
+    @property
+    def pose(self) -> Array:
+        """Pose of the last solution, or home; 12 numbers."""
+        at = m.ANSWER if self.solved else m.HOME
+        return self._w[at + m.ENTRY_POSE : at + m.ENTRY_POSE + 12].copy()
+
+    @property
+    def home_lengths(self) -> Array:
+        """Lengths at home (6) [m]."""
+        return self._w[m.HOME + 40 : m.HOME + 46].copy()
+
+    @property
+    def statistics(self) -> dict[str, int]:
+        """Counts since the solver was made."""
+        w = self._w
+        return {
+            "solved": int(w[m.SOLVED_TOTAL]),
+            "evaluations": int(w[m.EVALUATIONS_TOTAL]),
+            "jacobians": int(w[m.REFRESHES_TOTAL]),
+            "recoveries": int(w[m.RECOVERED_TOTAL]),
+        }
+
+    def reset(self) -> None:
+        """Forget the last solution: the next solve is a cold start from home."""
+        self._w[m.COUNT], self._w[m.AGE] = 0.0, -1.0
+
+    def solve(self, pose: ArrayLike) -> IKResult:
+        """Solve for one pose (12 or 7 numbers, or 4x4), starting from the last solution."""
+        target = np.asarray(pose, dtype=np.float64)
+        if target.shape == (4, 4):
+            target = as_poses(target)[0]
+        if target.ndim != 1:
+            raise InvalidInput("pose", f"must be 12 or 7 numbers or 4x4, got {target.shape}")
+        return self.result(self.track(np.ascontiguousarray(target)))
+
+    def result(self, code: int) -> IKResult:
+        """Return everything about the last ``track``, given the code that it returned."""
+        w = self._w
+        solved = code == StatusCode.SUCCESS
+        at = m.ANSWER if solved else m.BEST
+        y = w[at : at + m.UNKNOWNS].reshape(6, 8)[:, :6]
+        leg, reached = int(w[m.LIMITING]), float(w[m.REACHED])
+        nothing = np.full(6, np.nan)
+        return IKResult(
+            code=StatusCode(code),
+            lengths=y[5].copy() if solved else nothing,
+            forces=y[:3].T.copy() if solved else np.full((6, 3), np.nan),
+            moments=y[3:5].T.copy() if solved else np.full((6, 2), np.nan),
+            residual=float(w[m.ANSWER_SUM_SQUARES]) if solved else math.nan,
+            leg_error=float(w[m.ANSWER_LEG_ERROR]) if solved else math.nan,
+            iterations=int(w[m.EVALUATIONS]),
+            reached=reached,
+            best_pose=w[at + m.ENTRY_POSE : at + m.ENTRY_POSE + 12].copy(),
+            limiting_leg=leg,
+            route=ROUTE_NAMES[int(w[m.ROUTE])] if solved else "",
+            reason="" if solved else describe(int(w[m.REASON]), leg, reached),
+        )
+
+    def run(self, poses: ArrayLike, task: Task | None = None) -> tuple[Array, NDArray[np.uint8]]:
+        """Follow a path (n, 12 | 7 | 3 or n, 4, 4) in one compiled call.
+
+        Returns:
+            Lengths (n, 6) [m], NaN where a pose was not solved, and status codes (n,).
+        """
+        targets = _targets(poses)
+        lengths = np.full((len(targets), 6), np.nan)
+        codes = np.full(len(targets), int(StatusCode.CANCELLED), dtype=np.uint8)
+        flag = np.zeros(1, dtype=np.int64) if task is None else task.flag
+        run(self._w, targets, lengths, codes, flag)
+        if task is not None:
+            task.check()
+        return lengths, codes
+
+    def solve_many(
+        self,
+        poses: ArrayLike,
+        *,
+        independent: bool = False,
+        threads: int = 1,
+        task: Task | None = None,
+    ) -> Batch:
+        """Solve many poses, as a path or each from the present state, with everything known of each.
+
+        Args:
+            poses: (n, 12), (n, 7), (n, 3) or (n, 4, 4).
+            independent: Start each from the present solution (which stays), over ``threads``;
+                otherwise each starts from the one before.
+            threads: Threads for independent poses.
+            task: To cancel, limit the time, and see the progress.
+        """
+        targets = _targets(poses)
+        n = len(targets)
+        lengths, residuals = np.full((n, 6), np.nan), np.full(n, np.nan)
+        codes = np.full(n, int(StatusCode.CANCELLED), dtype=np.uint8)
+        forces, reached = np.full((n, 6, 3), np.nan), np.zeros(n)
+        best, leg = np.zeros((n, 12)), np.full(n, -1, dtype=np.int8)
+        reason = np.zeros(n, dtype=np.uint8)
+        task = task or Task()
+        pieces = _pieces(n, threads if independent else 1)
+
+        def work(piece: slice) -> None:
+            # A path moves this solver on; independent poses leave it as it is.
+            w = self._w.copy() if independent else self._w
+            run_independent(
+                w,
+                self._w.copy(),
+                independent,
+                targets[piece],
+                lengths[piece],
+                codes[piece],
+                residuals[piece],
+                forces[piece],
+                reached[piece],
+                best[piece],
+                leg[piece],
+                reason[piece],
+                task.flag,
+            )
+            task.progress(piece.stop / max(n, 1))
+
+        with task:
+            _spread(work, pieces)
+        task.check()
+        return Batch(lengths, codes, residuals, forces, reached, best, leg, reason)
+
+    def forward(self, lengths: ArrayLike, guess: ArrayLike | None = None) -> FKResult:
+        """Find the pose for six lengths [m], starting from the last solution or from a guessed pose.
+
+        The solver's own state stays as it is.
+
+        Raises:
+            InvalidInput: The lengths are not six numbers, or the guess cannot be solved.
+        """
+        wanted = np.ascontiguousarray(lengths, dtype=np.float64)
+        if wanted.shape != (6,):
+            raise InvalidInput("lengths", f"must be six numbers, got {wanted.shape}")
+        w, start = self._forward_start(guess)
+        code = forward(w, wanted, start)
+        solved = code == StatusCode.SUCCESS
+        at = m.ANSWER if solved else m.BEST
+        n = w[at : at + 24].reshape(3, 8)[:, :6].T
+        leg, reached = int(w[m.LIMITING]), float(w[m.REACHED])
+        reason = int(w[m.REASON])
+        return FKResult(
+            code=StatusCode(code),
+            pose=w[at + m.ENTRY_POSE : at + m.ENTRY_POSE + 12].copy(),
+            forces=n.copy() if solved else np.full((6, 3), np.nan),
+            residual=float(w[m.ANSWER_SUM_SQUARES]) if solved else math.nan,
+            iterations=int(w[m.EVALUATIONS]),
+            reached=reached,
+            reason="" if solved else _forward_reason(reason, leg, reached),
+        )
+
+    def forward_many(
+        self,
+        lengths: ArrayLike,
+        guess: ArrayLike | None = None,
+        *,
+        independent: bool = False,
+        threads: int = 1,
+        task: Task | None = None,
+    ) -> tuple[Array, NDArray[np.uint8], Array, Array]:
+        """Find poses for rows of lengths (n, 6) [m].
+
+        Returns:
+            Poses (n, 12), status codes (n,), sums of squares (n,), part of the way reached (n,).
+        """
+        wanted = np.ascontiguousarray(lengths, dtype=np.float64)
+        if wanted.ndim != 2 or wanted.shape[1] != 6:
+            raise InvalidInput("lengths", f"must have the shape (n, 6), got {wanted.shape}")
+        checks.count("lengths", len(wanted), BATCH_LIMIT)
+        n = len(wanted)
+        poses, sums, reached = np.zeros((n, 12)), np.full(n, np.nan), np.zeros(n)
+        codes = np.full(n, int(StatusCode.CANCELLED), dtype=np.uint8)
+        task = task or Task()
+        w, start = self._forward_start(guess)
+
+        def work(piece: slice) -> None:
+            forward_run(
+                w.copy(),
+                wanted[piece],
+                start,
+                independent,
+                poses[piece],
+                sums[piece],
+                reached[piece],
+                codes[piece],
+                task.flag,
+            )
+
+        with task:
+            _spread(work, _pieces(n, threads if independent else 1))
+        task.check()
+        return poses, codes, sums, reached
+
+    def _forward_start(self, guess: ArrayLike | None) -> tuple[Array, int]:
+        w = self._w.copy()
+        if guess is not None:
+            code = track(w, np.ascontiguousarray(guess, dtype=np.float64))
+            if code != StatusCode.SUCCESS:
+                reason = describe(int(w[m.REASON]), int(w[m.LIMITING]), float(w[m.REACHED]))
+                raise InvalidInput("guess", f"is not a reachable pose: {reason}")
+        return w, m.ANSWER if w[m.COUNT] > 0.0 else m.HOME
+
+    def analyse(self) -> Analysis:
+        """Return Jacobian, stiffness, fold margin and stability at the last solution, or home."""
+        return analyse(self._w, m.ANSWER if self.solved else m.HOME)
+
+    def shapes(self, points: int = 21) -> Array:
+        """Return the rods' centrelines (6, points, 3) at the last solution, or home [m]."""
+        if not 2 <= points <= 10_000:
+            raise InvalidInput("points", f"must be between 2 and 10000, got {points}")
+        return rod_shapes(self._w, m.ANSWER if self.solved else m.HOME, points)
+
+
+def run_streams(
+    solvers: list[ContinuumSolver], paths: list[Array], threads: int
+) -> list[tuple[Array, NDArray[np.uint8]]]:
+    """Let many robots follow a path each, over threads; one compiled call for each robot."""
+    if len(solvers) != len(paths):
+        raise InvalidInput("paths", f"must be as many as solvers, {len(solvers)}")
+    with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:
+        return list(pool.map(lambda pair: pair[0].run(pair[1]), zip(solvers, paths, strict=True)))
+
+
+def _forward_reason(reason: int, leg: int, reached: float) -> str:
+    if reason == FOLD:
+        return f"the platform gives way on the path; reached {100.0 * reached:.1f} % of it"
+    if reason == NOT_FINITE:
+        return f"lengths: must be finite, length {leg} is not"
+    return describe(reason, leg, reached)
+
+
+def _tolerances(tolerance: float) -> tuple[float, float]:
+    checks.within("tolerance", tolerance, 1e-18, 1e-2)
+    return float(tolerance), 5e-10 if tolerance <= 1e-8 else math.inf
+
+
+def _targets(poses: ArrayLike) -> Array:
+    targets = as_poses(poses)
+    checks.count("poses", len(targets), BATCH_LIMIT)
+    return targets
+
+
+def _pieces(n: int, threads: int) -> list[slice]:
+    size = max(1, -(-n // max(1, threads)))
+    return [slice(k, min(k + size, n)) for k in range(0, n, size)]
+
+
+def _spread(work: Callable[[slice], None], pieces: list[slice]) -> None:
+    if len(pieces) <= 1:
+        for piece in pieces:
+            work(piece)
+        return
+    with ThreadPoolExecutor(max_workers=len(pieces)) as pool:
+        for done in [pool.submit(work, piece) for piece in pieces]:
+            done.result()
+
+
+__all__ = [
+    "TIGHT",
+    "TUTORIAL",
+    "Batch",
+    "ContinuumSolver",
+    "FKResult",
+    "IKResult",
+    "run_streams",
+]
