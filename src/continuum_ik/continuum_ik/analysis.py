@@ -1,4 +1,4 @@
-"""What a solution tells besides its lengths: Jacobian, stiffness, distance to the fold, stability."""
+"""What a solution tells besides its lengths: Jacobian, stiffness, margin to the fold, stability."""
 
 from __future__ import annotations
 
@@ -18,14 +18,10 @@ from continuum_ik.equations import (
     tangents,
 )
 from continuum_ik.rod import (
-    BLOCK,
-    INV_EI,
-    INV_GA,
     KERNEL,
     LENGTH,
     ML_X,
     P_X,
-    SHEAR_C,
     T_X,
     Array,
     shoot,
@@ -213,8 +209,8 @@ def _conjugate_points(w: Array, counts: Array) -> None:
     """Count, for each rod, the places where it could buckle between clamped ends.
 
     A conjugate point is a place s where some change of the forces and moments at the base leaves
-    position and direction at s unchanged: the determinant of d(p, t)(s) / d(n, m0) changes its sign.
-    Destroys block 0.
+    position and direction at s unchanged: the determinant of d(p, t)(s) / d(n, m0) changes its
+    sign. Destroys block 0.
     """
     a = np.empty((5, 5))
     full = w[m.Y + 40 : m.Y + 48].copy()
@@ -265,8 +261,8 @@ def analyse(w: Array, entry: int) -> Analysis:
     margin = fold_margin(w) if sound else 0.0
     with np.errstate(all="ignore"):
         try:
-            stiffness = -np.linalg.solve(by_wrench, J)
-            compliance = -np.linalg.solve(J, by_wrench)
+            stiffness: Array = np.asarray(-np.linalg.solve(by_wrench, J), dtype=np.float64)
+            compliance: Array = np.asarray(-np.linalg.solve(J, by_wrench), dtype=np.float64)
         except np.linalg.LinAlgError:
             stiffness, compliance = np.full((6, 6), np.nan), np.full((6, 6), np.nan)
     n = np.stack([w[entry + 8 * k : entry + 8 * k + 6] for k in range(3)], axis=1)

@@ -1,9 +1,9 @@
 """Solving far from the last solution: damped Newton along a path in SE(3).
 
-The pose moves from a solved one to the target, position on a straight line and rotation about a fixed
-axis. Each step predicts with the tangents and corrects with damped Newton steps; it counts only if the
-correction stays small beside the prediction, so that the path cannot slip to another branch of
-solutions. Steps grow by 1.7 and halve on failure; a step that underflows means a fold.
+The pose moves from a solved one to the target, position on a straight line and rotation about a
+fixed axis. Each step predicts with the tangents and corrects with damped Newton steps; it counts
+only if the correction stays small beside the prediction, so that the path cannot slip to another
+branch of solutions. Steps grow by 1.7 and halve on failure; a step that underflows means a fold.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from continuum_ik.reasons import (
     TOO_SHORT,
 )
 from continuum_ik.rod import (
-    BLOCK,
     INV_EI,
     KERNEL,
     LENGTH,
@@ -66,9 +65,9 @@ def scaled(w: Array, at: int) -> float:
     per_moment = L / w[m.EI_TYPICAL]
     worst = 0.0
     for i in range(m.LANES):
-        force = max(max(abs(w[at + i]), abs(w[at + 8 + i])), abs(w[at + 16 + i])) * per_force
+        force = max(abs(w[at + i]), abs(w[at + 8 + i]), abs(w[at + 16 + i])) * per_force
         moment = max(abs(w[at + 24 + i]), abs(w[at + 32 + i])) * per_moment
-        worst = max(worst, max(max(force, moment), abs(w[at + 40 + i]) / L))
+        worst = max(worst, force, moment, abs(w[at + 40 + i]) / L)
     return worst
 
 
@@ -256,7 +255,7 @@ def pose_between(w: Array, part: float) -> None:
 
 @njit(**KERNEL)
 def _twist(w: Array) -> None:
-    """Set TWIST to the way from START to TARGET: position, and rotation vector in the base frame."""
+    """Set TWIST to the way from START to TARGET: position, and rotation vector (base frame)."""
     a, b = m.START + m.ENTRY_POSE, m.TARGET
     for k in range(3):
         w[m.TWIST + k] = w[b + k] - w[a + k]
@@ -301,8 +300,8 @@ def follow(w: Array) -> int:
 
     Returns:
         NONE on success, with the solution in Y and its polishing step in DELTA; else the reason. In
-        any case ANCHOR is the last point reached, REACHED how far along the path it lies, and WITHIN
-        the last point within the limits.
+        any case ANCHOR is the last point reached, REACHED how far along the path it lies, and
+        WITHIN the last point within the limits.
     """
     _twist(w)
     load(w, m.START)

@@ -1,21 +1,23 @@
 """The robot's 36 equations: residual, Jacobian, and the arrowhead elimination.
 
-Unknowns (tutorial, section 1): for each rod the force n (3) and the moment at the base m0x, m0y, and
-its length. Equations: for each rod, tip position and direction; then force and moment of the platform.
+Unknowns (tutorial, section 1): for each rod the force n (3) and the moment at the base m0x, m0y,
+and its length. Equations: for each rod, tip position and direction; then force and moment of the
+platform.
 
     p(L) - (pE + RE r)          3        sum n = F                        3
     2 (RE' t(L))_xy             2        sum (m + RE r x n) = M           3
 
-The rotation residual is the tutorial's (R12 - R21, R20 - R02) for a platform that is not tilted, where
-it bounds that one from above; unlike `linear_rotation_error` it is exact for a tilted platform.
+The rotation residual is the tutorial's (R12 - R21, R20 - R02) for a platform that is not tilted,
+where it bounds that one from above; unlike `linear_rotation_error` it is exact for a tilted
+platform.
 
 A rod's equations involve its own six unknowns only. Gauss-Jordan elimination with complete pivoting
 leaves one unknown of each rod free (at a straight rod the axial force, which then moves nothing):
 
     dy_i = V_i rho_i + U_i xi_i,
 
-and the platform's equations become six for the six free unknowns, the Schur complement. A chord step
-costs one multiplication with V, W = C V and the inverse of the Schur complement.
+and the platform's equations become six for the six free unknowns, the Schur complement. A chord
+step costs one multiplication with V, W = C V and the inverse of the Schur complement.
 """
 
 from __future__ import annotations
@@ -29,7 +31,6 @@ from continuum_ik.layout import (
     ARM,
     BASE,
     COLUMN,
-    COARSE_TABLE,
     DELTA,
     EI_TYPICAL,
     EVALUATIONS,
@@ -263,7 +264,6 @@ def _eliminate_rod(w: Array, i: int, a: Array) -> bool:
             a[r, c] = 0.0
         a[r, 6 + r] = 1.0
     used_rows, used_columns = 0, 0
-    row_of = (0, 0, 0, 0, 0, 0)
     order = np.full(6, -1)
     for _ in range(5):
         best, pr, pc = 0.0, -1, -1

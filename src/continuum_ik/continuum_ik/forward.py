@@ -1,9 +1,9 @@
 """Forward kinematics: the pose for given lengths, by the same equations.
 
-A Newton step of the inverse kinematics changes all unknowns at a fixed pose; a change of pose adds the
-tangents. The pose is changed by what makes the lengths come out as given, so each iteration is the
-full Newton step of the 36 equations in forces, moments and pose. Far from the start the lengths move
-along a straight line, under the same rules as in continuation.py.
+A Newton step of the inverse kinematics changes all unknowns at a fixed pose; a change of pose adds
+the tangents. The pose is changed by what makes the lengths come out as given, so each iteration is
+the full Newton step of the 36 equations in forces, moments and pose. Far from the start the
+lengths move along a straight line, under the same rules as in continuation.py.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The tutorial's five programs, step by step, as the measure of what this package does.
 
-John Till: "Improving the Solution Speed of the Continuum Stewart-Gough Inverse Kinematics Simulation",
-sections 1 to 5. Each stage solves the same benchmark with the same Levenberg algorithm on the same 36
-equations (fourth-order Runge-Kutta, 39 steps, 18 states for each rod):
+John Till: "Improving the Solution Speed of the Continuum Stewart-Gough Inverse Kinematics
+Simulation", sections 1 to 5. Each stage solves the same benchmark with the same Levenberg
+algorithm on the same 36 equations (fourth-order Runge-Kutta, 39 steps, 18 states for each rod):
 
 1. straightforward: small arrays everywhere, and all 36 x 6 rods for each Jacobian;
 2. optimised: nothing is allocated in the hot loop, stiffnesses are inverted once;
@@ -10,7 +10,8 @@ equations (fourth-order Runge-Kutta, 39 steps, 18 states for each rod):
 4. the same, legs shared out to worker threads;
 5. over-optimised: stage 3 with the integration written out number by number.
 
-Stage 5 is the "faithful" port that the benchmark's ratios refer to. None of this is used by the solver.
+Stage 5 is the "faithful" port that the benchmark's ratios refer to. None of this is used by the
+solver.
 """
 
 from __future__ import annotations
@@ -372,7 +373,7 @@ def levenberg(
     E = np.dot(r, r)
     damping = 1e-4
     jacobians = 0
-    while E > tolerance:
+    while tolerance < E:
         if jacobians == 500:
             return -1
         if stage <= 2:
@@ -414,7 +415,7 @@ def levenberg_threads(
     E = np.dot(r, r)
     damping = 1e-4
     jacobians = 0
-    while E > tolerance:
+    while tolerance < E:
         if jacobians == 500:
             return -1
         _legs_jacobian_threads(guess, tips, J)

@@ -1,9 +1,9 @@
 """Where everything lies in the one flat array that a solver works in.
 
-One array of float64 with constant offsets keeps a compiled call down to two arguments, lets LLVM see
-that loads and stores do not overlap, and makes a solver's whole state something that can be copied.
-Rows of eight numbers hold one value for each rod, the lanes; rods 6 and 7 do not exist and are fed
-with harmless values, so that every loop over lanes is one SIMD instruction.
+One array of float64 with constant offsets keeps a compiled call down to two arguments, lets LLVM
+see that loads and stores do not overlap, and makes a solver's whole state something that can be
+copied. Rows of eight numbers hold one value for each rod, the lanes; rods 6 and 7 do not exist and
+are fed with harmless values, so that every loop over lanes is one SIMD instruction.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from continuum_ik.rod import BLOCK
 
 RODS = 6
 LANES = 8
-#: Unknowns: rows nx, ny, nz, m0x, m0y, L. They are the first rows of block 0, where the rods are shot.
+#: Unknowns: rows nx, ny, nz, m0x, m0y, L. They are the first rows of block 0, where the rods are
+#: shot.
 Y = 0
 UNKNOWNS = 48
-# Block 0 holds the rods themselves, blocks 1..5 the rods with one unknown displaced, for the Jacobian.
+# Block 0 holds the rods themselves, blocks 1..5 the rods with one unknown displaced, for the
+# Jacobian.
 JACOBIAN_BLOCKS = 1 * BLOCK
 
 MODEL = 6 * BLOCK

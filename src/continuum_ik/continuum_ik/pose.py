@@ -1,4 +1,4 @@
-"""Poses: twelve numbers, position [m] and the rotation matrix row by row, platform in base frame."""
+"""Poses: twelve numbers, position [m] and rotation matrix row by row, platform in base frame."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-from kin_common.errors import InvalidInput
-from kin_common.rotations import quaternion_to_matrix
 from numba import njit
 from numpy.typing import ArrayLike
 
 from continuum_ik.rod import KERNEL, Array
+from kin_common.errors import InvalidInput
+from kin_common.rotations import quaternion_to_matrix
 
 #: Largest |R'R - I| of a rotation matrix that is taken for one.
 ORTHONORMAL = 1e-6
@@ -22,23 +22,26 @@ def read_pose(target: Array, out: Array) -> int:
     """Copy a target into ``out`` (12), from 12 numbers or from position and quaternion (7).
 
     Returns:
-        0 if it is a pose, 1 if a number is not finite or the size is wrong, 2 if the rotation is none.
+        0 if it is a pose, 1 if a number is not finite or the size is wrong, 2 if the rotation is
+        none.
     """
     if target.size == 12:
         total = 0.0
         for k in range(12):
             out[k] = target[k]
             total += abs(target[k])
-        if not total < 1e300:
+        if not total <= 1.7e308:
             return 1
         a, b, c = out[3], out[4], out[5]
         d, e, f = out[6], out[7], out[8]
         g, h, i = out[9], out[10], out[11]
         defect = max(
-            max(abs(a * a + d * d + g * g - 1.0), abs(b * b + e * e + h * h - 1.0)),
-            max(abs(c * c + f * f + i * i - 1.0), abs(a * b + d * e + g * h)),
+            abs(a * a + d * d + g * g - 1.0),
+            abs(b * b + e * e + h * h - 1.0),
+            abs(c * c + f * f + i * i - 1.0),
+            abs(a * b + d * e + g * h),
         )
-        defect = max(defect, max(abs(a * c + d * f + g * i), abs(b * c + e * f + h * i)))
+        defect = max(defect, abs(a * c + d * f + g * i), abs(b * c + e * f + h * i))
         handed = a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
         if defect <= ORTHONORMAL and handed > 0.0:
             return 0
@@ -47,7 +50,7 @@ def read_pose(target: Array, out: Array) -> int:
         total = 0.0
         for k in range(7):
             total += abs(target[k])
-        if not total < 1e150:
+        if not total <= 1.7e308:
             return 1
         for k in range(3):
             out[k] = target[k]

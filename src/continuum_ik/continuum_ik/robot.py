@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from kin_common import checks
-from kin_common.errors import InvalidInput
-from kin_common.yamls import load_yaml
 from numpy.typing import ArrayLike
 
 from continuum_ik.errors import RobotError
 from continuum_ik.rod import Array
+from kin_common import checks
+from kin_common.errors import InvalidInput
+from kin_common.yamls import load_yaml
 
 RODS = 6
 #: Largest description that is read [bytes].
@@ -181,7 +181,7 @@ class ContinuumRobot:
         if len(self.rods) != RODS:
             raise RobotError("rods", f"there must be {RODS}, got {len(self.rods)}")
         object.__setattr__(self, "rods", tuple(self.rods))
-        low, high = self.limits.length
+        _, high = self.limits.length
         try:
             checks.within("home_height", self.home_height, max(self.limits.height, 1e-6), high)
         except InvalidInput as error:

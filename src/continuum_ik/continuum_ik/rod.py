@@ -53,7 +53,8 @@ U_MIN = 264  #: smallest n.t seen on the way [N]; by the energy integral, where 
 BLOCK = 272
 
 # The 8th-order formula of the Dormand-Prince pair DOP853 (Hairer, Norsett, Wanner: Solving Ordinary
-# Differential Equations I, 2nd ed., section II.10). Stage i takes Ai_j of slope j; B are the weights.
+# Differential Equations I, 2nd ed., section II.10). Stage i takes Ai_j of slope j; B are the
+# weights.
 A2_1 = 0.05260015195876773
 A3_1, A3_2 = 0.0197250569845379, 0.0591751709536137
 A4_1, A4_3 = 0.02958758547680685, 0.08876275643042054

@@ -9,6 +9,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from continuum_ik import layout as m
+from continuum_ik.analysis import Analysis, analyse, fold_margin, rod_shapes
+from continuum_ik.continuation import linearise, load
+from continuum_ik.errors import ContinuumError
+from continuum_ik.forward import forward, forward_run
+from continuum_ik.pose import as_poses
+from continuum_ik.reasons import FOLD, NOT_FINITE, ROUTE_NAMES, describe
+from continuum_ik.robot import ContinuumRobot
+from continuum_ik.rod import Array
+from continuum_ik.tracking import run, run_independent, track
+from continuum_ik.workspace import build, find_home, set_tolerance
 from kin_common import checks
 from kin_common.errors import (
     InvalidInput,
@@ -18,18 +31,6 @@ from kin_common.errors import (
     Unreachable,
 )
 from kin_common.task import Task
-from numpy.typing import ArrayLike, NDArray
-
-from continuum_ik import layout as m
-from continuum_ik.analysis import Analysis, analyse, rod_shapes
-from continuum_ik.errors import ContinuumError
-from continuum_ik.forward import forward, forward_run
-from continuum_ik.pose import as_poses
-from continuum_ik.reasons import FOLD, NOT_FINITE, ROUTE_NAMES, describe
-from continuum_ik.robot import ContinuumRobot
-from continuum_ik.rod import Array
-from continuum_ik.tracking import run, run_independent, track
-from continuum_ik.workspace import build, find_home, set_tolerance
 
 #: Sum of squares of the residual, as in the tutorial: lengths to some 10 um.
 TUTORIAL = 1e-6
@@ -163,8 +164,8 @@ class ContinuumSolver:
 
     Attributes:
         robot: The robot.
-        track: ``track(pose) -> int``, the fastest call there is: a pose of 12 numbers (or position and
-            quaternion, 7) in, a status code out, the lengths in ``lengths``.
+        track: ``track(pose) -> int``, the fastest call there is: a pose of 12 numbers (or position
+            and quaternion, 7) in, a status code out, the lengths in ``lengths``.
         lengths: View of the last solution's lengths (6) [m].
     """
 
@@ -179,8 +180,8 @@ class ContinuumSolver:
 
         Args:
             robot: The robot; the tutorial's if None.
-            tolerance: Sum of squares of the residual that counts as solved, 1e-18 to 1e-2. Below 1e-8
-                the estimated error of the lengths also has to be below 5e-10 m.
+            tolerance: Sum of squares of the residual that counts as solved, 1e-18 to 1e-2. Below
+                1e-8 the estimated error of the lengths also has to be below 5e-10 m.
             detours: Whether a pose that cannot be reached straight from the last one may be reached
                 by way of home.
 
@@ -301,7 +302,7 @@ class ContinuumSolver:
         threads: int = 1,
         task: Task | None = None,
     ) -> Batch:
-        """Solve many poses, as a path or each from the present state, with everything known of each.
+        """Solve many poses, as a path or each from the present state, and tell all about each.
 
         Args:
             poses: (n, 12), (n, 7), (n, 3) or (n, 4, 4).
@@ -346,7 +347,7 @@ class ContinuumSolver:
         return Batch(lengths, codes, residuals, forces, reached, best, leg, reason)
 
     def forward(self, lengths: ArrayLike, guess: ArrayLike | None = None) -> FKResult:
-        """Find the pose for six lengths [m], starting from the last solution or from a guessed pose.
+        """Find the pose for six lengths [m], starting from the last solution or a guessed pose.
 
         The solver's own state stays as it is.
 
@@ -427,6 +428,12 @@ class ContinuumSolver:
     def analyse(self) -> Analysis:
         """Return Jacobian, stiffness, fold margin and stability at the last solution, or home."""
         return analyse(self._w, m.ANSWER if self.solved else m.HOME)
+
+    def fold_margin(self) -> float:
+        """Return the distance to the fold at the last solution, or home; quick, to some 1e-4."""
+        w = self._w.copy()
+        load(w, m.ANSWER if self.solved else m.HOME)
+        return float(fold_margin(w)) if linearise(w) else 0.0
 
     def shapes(self, points: int = 21) -> Array:
         """Return the rods' centrelines (6, points, 3) at the last solution, or home [m]."""

@@ -14,9 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from kin_common import checks
-from kin_common.errors import InvalidInput, StatusCode
-from kin_common.task import Task
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
@@ -28,6 +25,9 @@ from continuum_ik.reasons import NONE, SUCCESS
 from continuum_ik.rod import KERNEL, Array
 from continuum_ik.solver import ContinuumSolver
 from continuum_ik.tracking import hop
+from kin_common import checks
+from kin_common.errors import InvalidInput, StatusCode
+from kin_common.task import Task
 
 #: Most poses of one sweep: each needs half a kilobyte.
 POSES_LIMIT = 200_000
@@ -95,7 +95,7 @@ def _spread(
     margins: Array,
     flag: Array,
 ) -> int:
-    """Solve cells, each from its source's entry; fills entries, codes and margins of solved ones."""
+    """Solve cells, each from its source's entry; fill entries, codes and margins."""
     for k in range(len(cells)):
         if flag[0] != 0:
             return k
@@ -251,6 +251,7 @@ class _Flood:
                 "sweeping",
                 done=float(np.count_nonzero(self.attempted)),
                 reachable=float(self.reached()),
+                poses_per_second=float(np.count_nonzero(self.attempted)) / self.task.elapsed(),
             )
 
     def _neighbours(self, front: NDArray[np.int64]) -> tuple[Any, Any]:
@@ -301,8 +302,8 @@ class _Flood:
 
 def draw_sweep(sweep: Sweep, title: str = "") -> bytes:
     """Return a PNG image: slices at up to six heights, coloured by the distance to the fold."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 (slow to import)
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
     count = min(6, len(sweep.z))
     chosen = np.unique(np.linspace(0, len(sweep.z) - 1, count).round().astype(int))
@@ -347,7 +348,8 @@ def draw_sweep(sweep: Sweep, title: str = "") -> bytes:
         )
     figure.suptitle(
         title
-        or f"{sweep.reachable} of {sweep.total} poses reachable, {sweep.poses_per_second:.0f} poses/s"
+        or f"{sweep.reachable} of {sweep.total} poses reachable, "
+        f"{sweep.poses_per_second:.0f} poses/s"
     )
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=100)

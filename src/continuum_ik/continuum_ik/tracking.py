@@ -2,12 +2,12 @@
 
 The unknowns and poses of the last targets are extrapolated alike, and what the extrapolated pose
 misses of the target is made up by the tangents dY/dpose. One evaluation of the equations then says
-whether that guess already is a solution; if not, chord steps follow with the Jacobian at hand, and a
-new Jacobian when the old one has become too old. Whatever this cannot do in a few evaluations goes to
-the continuation (continuation.py).
+whether that guess already is a solution; if not, chord steps follow with the Jacobian at hand, and
+a new Jacobian when the old one has become too old. Whatever this cannot do in a few evaluations
+goes to the continuation (continuation.py).
 
-What is returned is always a point at which the equations were evaluated, never a later correction of
-it. The history holds the corrected ("polished") points, which are better to extrapolate.
+What is returned is always a point at which the equations were evaluated, never a later correction
+of it. The history holds the corrected ("polished") points, which are better to extrapolate.
 """
 
 from __future__ import annotations
@@ -321,7 +321,8 @@ def track(w: Array, target: Array) -> int:
 
     Args:
         w: The solver's array (layout.py). On success the answer is the entry ANSWER; otherwise the
-            answer and the history stay as they were, and REASON, LIMITING, REACHED and BEST say why.
+            answer and the history stay as they were, and REASON, LIMITING, REACHED and BEST say
+            why.
         target: A pose of 12 numbers, or position and quaternion (x, y, z, w).
 
     Returns:

@@ -11,6 +11,7 @@ from continuum_ik import layout as m
 from continuum_ik.continuation import correct, store
 from continuum_ik.equations import aim
 from continuum_ik.errors import NoHome
+from continuum_ik.robot import ContinuumRobot
 from continuum_ik.rod import (
     BLOCK,
     INV_EI,
@@ -25,7 +26,6 @@ from continuum_ik.rod import (
     SHEAR_C,
     Array,
 )
-from continuum_ik.robot import ContinuumRobot
 
 #: Error of the tip after N steps at load x: ERROR (x / 5.5)^POWER (12 / N)^8, fitted from above to
 #: random rods against the 18-state equations (test_rod.py holds it).
@@ -118,11 +118,10 @@ def _settle(w: Array, height: float) -> bool:
     w[m.POSE + 3], w[m.POSE + 7], w[m.POSE + 11] = 1.0, 1.0, 1.0
     aim(w)
     _guess(w)
-    for _ in range(6):
-        # Eight steps at a time.
+    for _ in range(5):  # eight steps at a time
         if correct(w, 1e6):
             return True
-    return False
+    return correct(w, 1e6)
 
 
 @njit(**KERNEL)

@@ -1,0 +1,183 @@
+"""The continuum robot against the tutorial's five stages.
+
+"faithful" is the scalar port of the tutorial's over-optimised stage 5 (RK4, 39 steps, 18 states,
+Levenberg as in the tutorial, compiled), which is 1.17 times as fast as the C++. Every
+ratio is to it, at the same tolerance, in the same run, as the median of neighbouring pairs.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+
+import numpy as np
+
+from benchmarks.harness import Bench
+from continuum_ik import ContinuumSolver, draw_sweep, ladder, make_pose, sweep_workspace
+from continuum_ik.trajectory import START, benchmark_trajectory
+
+JITTER = 1e-4
+STAGES = {
+    1: "straightforward",
+    2: "optimised",
+    3: "30 integrations",
+    4: "worker threads",
+    5: "over-optimised",
+}
+
+
+def main(bench: Bench) -> None:
+    """Run the ladder, the solver at both tolerances, two streams, and a sweep."""
+    rounds = 2 if bench.quick else 10
+    rates: dict[str, float] = {}
+    for tolerance, name in ((1e-6, "1e6"), (1e-12, "1e12")):
+        _one_tolerance(bench, tolerance, name, rounds, rates)
+    _ladder(bench, rates)
+    _two_streams(bench, rounds)
+    _accuracy(bench)
+    _sweep(bench)
+
+
+def _solver(tolerance: float) -> ContinuumSolver:
+    solver = ContinuumSolver(tolerance=tolerance)
+    solver.solve(make_pose(START)).check()
+    return solver
+
+
+def _faithful(tolerance: float):
+    """Return a function that follows the benchmark path once, and the answers it fills."""
+    path = ladder.benchmark_positions()
+    guess = ladder.tutorial_start(5, tolerance)
+    lengths, solutions = np.empty((len(path), 6)), np.empty((len(path), 36))
+
+    def follow() -> None:
+        if ladder.run_ladder(5, guess.copy(), path, tolerance, lengths, solutions) < 0:
+            raise RuntimeError("the faithful port did not converge")
+
+    return follow
+
+
+def _one_tolerance(
+    bench: Bench, tolerance: float, name: str, rounds: int, rates: dict[str, float]
+) -> None:
+    path = benchmark_trajectory(rounds)
+    rough = benchmark_trajectory(rounds, jitter=JITTER)
+    solvers = {key: _solver(tolerance) for key in ("call", "loop", "jitter")}
+    rows, rough_rows = list(path), list(rough)
+
+    def call(solver: ContinuumSolver, targets: list) -> None:
+        track = solver.track
+        if sum([track(target) for target in targets]):  # the sum of status codes: all SUCCESS
+            raise RuntimeError("a target was not solved")
+
+    def loop() -> None:
+        if solvers["loop"].run(path)[1].any():
+            raise RuntimeError("a target was not solved")
+
+    samples = bench.interleave(
+        {
+            "faithful": _faithful(tolerance),
+            "call": partial(call, solvers["call"], rows),
+            "loop": loop,
+            "jitter": partial(call, solvers["jitter"], rough_rows),
+        },
+        repeats=15,
+        warmup=2,
+    )
+    solves = {"faithful": 200, "call": len(path), "loop": len(path), "jitter": len(path)}
+    base = samples["faithful"]
+    table = []
+    for key, sample in samples.items():
+        rate = solves[key] / sample.median
+        ratio = sample.ratio(base) * solves[key] / 200.0
+        table.append([key, f"{rate:,.0f}", f"{ratio:.1f}"])
+        rates[f"{key} {name}"] = rate
+        if key == "faithful":
+            bench.result(f"hz_faithful_{name}", rate, "1/s", "scalar port of stage 5")
+        elif name == "1e6" or key == "call":
+            bench.result(f"hz_{key}_{name}", rate, "1/s")
+            bench.result(f"ratio_{key}_{name}", ratio, "", "to faithful, same tolerance")
+        else:
+            bench.result(f"hz_{key}_{name}", rate, "1/s")
+            bench.result(f"ratio_{key}_{name}", ratio, "", "to faithful, same tolerance")
+    bench.table(f"Tolerance {tolerance:g}: solves per second", ["", "1/s", "x faithful"], table)
+
+
+def _ladder(bench: Bench, rates: dict[str, float]) -> None:
+    """Measure every stage of the tutorial once more at 1e-6, and draw all in one chart."""
+    path = ladder.benchmark_positions()
+    bars: list[tuple[str, float]] = []
+    for stage, name in STAGES.items():
+        n = {1: 4, 2: 20}.get(stage, 200)
+        lengths, solutions = np.empty((n, 6)), np.empty((n, 36))
+        guess = ladder.tutorial_start(5, 1e-6)
+
+        def follow(
+            stage: int = stage, n: int = n, guess=guess, lengths=lengths, solutions=solutions
+        ) -> None:
+            if stage == 4:
+                ladder.run_ladder_threads(guess.copy(), path[:n], 1e-6, lengths, solutions)
+            else:
+                ladder.run_ladder(stage, guess.copy(), path[:n], 1e-6, lengths, solutions)
+
+        rate = n / bench.interleave({"stage": follow}, repeats=5, warmup=1)["stage"].median
+        bars.append((f"{stage}. {name}", rate))
+        bench.result(f"hz_stage_{stage}", rate, "1/s", name)
+    bars.append(("6. ours, one call each", rates["call 1e6"]))
+    bars.append(("7. ours, compiled loop", rates["loop 1e6"]))
+    first = bars[0][1]
+    bench.table(
+        "The tutorial's ladder at 1e-6",
+        ["stage", "1/s", "x first"],
+        [[name, f"{rate:,.0f}", f"{rate / first:,.0f}"] for name, rate in bars],
+    )
+    with bench.chart("ladder") as ax:
+        names = [name for name, _ in bars][::-1]
+        values = [rate for _, rate in bars][::-1]
+        colours = ["tab:green"] * 2 + ["tab:gray"] * 5
+        ax.barh(names, values, color=colours)
+        ax.set_xscale("log")
+        for k, value in enumerate(values):
+            ax.text(value * 1.08, k, f"{value:,.0f}", va="center", fontsize=8)
+        ax.set_xlim(min(values) / 2, max(values) * 6)
+        ax.set_xlabel("inverse kinematics solves per second, tolerance 1e-6")
+
+
+def _two_streams(bench: Bench, rounds: int) -> None:
+    """Two independent robots on two threads against one robot on one."""
+    path = benchmark_trajectory(20 * rounds)
+    solvers = [_solver(1e-6) for _ in range(3)]
+
+    def one() -> None:
+        solvers[0].run(path)
+
+    def two() -> None:
+        threads = [threading.Thread(target=s.run, args=(path,)) for s in solvers[1:]]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    samples = bench.interleave({"one": one, "two": two}, repeats=9)
+    ratio = 2.0 * samples["two"].ratio(samples["one"])
+    bench.result("two_stream_ratio", ratio, "", "two robots on two threads against one")
+
+
+def _accuracy(bench: Bench) -> None:
+    """Largest difference of a leg from the same robot solved to 1e-18, over the benchmark path."""
+    path = benchmark_trajectory()
+    lengths, codes = _solver(1e-12).run(path)
+    exact, exact_codes = _solver(1e-18).run(path)
+    if codes.any() or exact_codes.any():
+        raise RuntimeError("a target was not solved")
+    bench.result("max_leg_error_m", float(np.abs(lengths - exact).max()), "m", "at 1e-12")
+
+
+def _sweep(bench: Bench) -> None:
+    counts = (16, 16, 8) if bench.quick else (31, 31, 9)
+    solver = _solver(1e-6)
+    sweep_workspace(solver, (-0.02, -0.02, 0.4), (0.02, 0.02, 0.5), (3, 3, 3))
+    sweep = sweep_workspace(solver, (-0.3, -0.3, 0.3), (0.3, 0.3, 0.7), counts)
+    bench.result("sweep_poses_per_s", sweep.poses_per_second, "1/s", f"{sweep.total} poses")
+    bench.folder.mkdir(parents=True, exist_ok=True)
+    (bench.folder / "continuum_workspace.png").write_bytes(draw_sweep(sweep))

@@ -1,0 +1,483 @@
+"""The ROS node: follows pose targets, and answers IK, FK and workspace requests."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import Point, Pose, PoseStamped
+from kin_interfaces.action import SweepWorkspace
+from kin_interfaces.srv import SolveContinuumFK, SolveContinuumIK
+from sensor_msgs.msg import JointState
+from visualization_msgs.msg import Marker, MarkerArray
+
+from continuum_ik.mailbox import Mailbox, Target
+from continuum_ik.pose import make_pose, quaternion_pose
+from continuum_ik.robot import ContinuumRobot, Load, load_robot
+from continuum_ik.rod import Array
+from continuum_ik.solver import Batch, ContinuumSolver
+from continuum_ik.sweep import draw_sweep, sweep_workspace
+from continuum_ik.trajectory import START, benchmark_trajectory
+from kin_common.arrays import from_field, to_field
+from kin_common.checks import count
+from kin_common.errors import InvalidInput, StatusCode
+from kin_common.loop import PeriodicLoop
+from kin_common.node import KinNode
+from kin_common.node import run as run_node
+from kin_common.parameters import ParameterSet, parameter
+from kin_common.qos import COMMAND, STATE
+from kin_common.rotations import matrix_to_quaternion
+from kin_common.task import Progress, Task
+
+LEGS = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContinuumParameters(ParameterSet):
+    """Parameters of the node."""
+
+    robot: str = parameter(
+        "", "robot description: a file name or YAML text; empty: the tutorial's", read_only=True
+    )
+    tolerance: float = parameter(
+        1e-6, "sum of squares of the residual that is solved", minimum=1e-18, maximum=1e-2
+    )
+    detours: bool = parameter(
+        True, "reach by way of home what cannot be reached straight", read_only=True
+    )
+    frame_id: str = parameter("base", "frame of targets, poses and markers", read_only=True)
+    joint_names: tuple[str, ...] = parameter(
+        tuple(f"leg_{i}" for i in range(LEGS)), "names of the six legs", read_only=True
+    )
+    rates: bool = parameter(False, "also publish the rates of the lengths")
+    stale_after: float = parameter(
+        0.5, "age at which a target is stale, and silence after which to hold [s]", minimum=1e-3
+    )
+    hold_rate: float = parameter(
+        10.0,
+        "rate at which held lengths are repeated [Hz]",
+        minimum=0.1,
+        maximum=1000.0,
+        read_only=True,
+    )
+    marker_rate: float = parameter(
+        10.0, "rate of the rod shapes [Hz]", minimum=0.1, maximum=100.0, read_only=True
+    )
+    shape_points: int = parameter(21, "points of a rod's shape", minimum=2, maximum=1000)
+    source: str = parameter(
+        "none", "built-in source of targets", choices=("none", "benchmark"), read_only=True
+    )
+    source_rate: float = parameter(
+        100.0, "rate of the built-in source [Hz]", minimum=0.1, maximum=10000.0, read_only=True
+    )
+    batch_limit: int = parameter(
+        100_000, "most poses or rows of lengths of one request", minimum=1, maximum=1_000_000
+    )
+    shape_limit: int = parameter(
+        1_000_000, "most points of all shapes of one answer", minimum=12, maximum=10_000_000
+    )
+
+    def check(self) -> None:
+        """Check the joint names."""
+        if len(self.joint_names) != LEGS or len(set(self.joint_names)) != LEGS:
+            raise InvalidInput("joint_names", "must be six different names")
+
+
+def pose_numbers(pose: Any) -> Array:
+    """Return position and quaternion (7) of a geometry_msgs/Pose."""
+    p, q = pose.position, pose.orientation
+    return np.array([p.x, p.y, p.z, q.x, q.y, q.z, q.w])
+
+
+def pose_message(numbers: Array) -> Pose:
+    """Return the message of a pose of 12 numbers."""
+    pose = Pose()
+    pose.position.x, pose.position.y, pose.position.z = (float(x) for x in numbers[:3])
+    q = matrix_to_quaternion(np.ascontiguousarray(numbers[3:]).reshape(3, 3))
+    o = pose.orientation
+    o.x, o.y, o.z, o.w = (float(x) for x in q)
+    return pose
+
+
+class ContinuumNode(KinNode[ContinuumParameters]):
+    """Follows targets with one solver, and answers requests with copies of it."""
+
+    def __init__(self, **node_arguments: Any) -> None:
+        super().__init__("continuum_ik", ContinuumParameters, **node_arguments)
+        self._lock = threading.Lock()  # held for microseconds: a solve, or a copy of the solver
+        self._source: PeriodicLoop | None = None
+
+    def configure(self) -> None:
+        """Read the robot, find its home, compile everything, make topics and services."""
+        now = self.parameters
+        self.solver = ContinuumSolver(_robot(now.robot), now.tolerance, detours=now.detours)
+        self._warm_up()
+        self._mailbox = Mailbox(self._follow, self._tracking_failed)
+        self._previous: tuple[float, Array] | None = None
+        self._heard = -math.inf  # when a target from outside last came, monotonic [s]
+        self._moved = -math.inf  # when the lengths last changed, monotonic [s]
+        self._joints = self.publish_to(JointState, "joint_states", STATE)
+        self._platform = self.publish_to(PoseStamped, "platform_pose", STATE)
+        self._markers = self.publish_to(MarkerArray, "rod_shapes", STATE)
+        self.listen(PoseStamped, "target", self._target, COMMAND)
+        self.serve(SolveContinuumIK, "~/solve_ik", self._solve_ik)
+        self.serve(SolveContinuumFK, "~/solve_fk", self._solve_fk)
+        self.serve_action(SweepWorkspace, "~/sweep_workspace", self._sweep, _sweep_feedback)
+        self.every(1.0 / now.hold_rate, self._hold)
+        self.every(1.0 / now.marker_rate, self._draw)
+        self.every(1.0, self._report)
+
+    def activate(self) -> None:
+        """Start following."""
+        self._mailbox.start()
+        if self.parameters.source == "benchmark":
+            self._path = benchmark_trajectory()
+            self._next = 0
+            self._source = PeriodicLoop(
+                1.0 / self.parameters.source_rate,
+                self._play,
+                name="benchmark source",
+                on_error=self._tracking_failed,
+            )
+            self._source.start()
+
+    def deactivate(self) -> None:
+        """Stop following; the last lengths stay."""
+        if self._source is not None:
+            self._source.stop()
+            self._source = None
+        self._mailbox.stop()
+
+    def parameters_changed(self, old: ContinuumParameters, new: ContinuumParameters) -> None:
+        """Take over a new tolerance."""
+        if new.tolerance != old.tolerance and hasattr(self, "solver"):
+            with self._lock:
+                self.solver.tolerance = new.tolerance
+
+    def _warm_up(self) -> None:
+        """Compile, or load from the cache, every kernel that a request may need."""
+        trial = self.solver.copy()
+        trial.solve(make_pose(START))
+        trial.run(benchmark_trajectory()[:3])
+        trial.solve_many(trial.pose[None], independent=True)
+        trial.solve(np.array([0.0, 0.02, 0.48, 0.0, 0.0, 0.0, 1.0]))
+        trial.forward(trial.lengths)
+        trial.forward_many(trial.lengths[None])
+        trial.analyse()
+        trial.fold_margin()
+        trial.shapes(3)
+        near = np.array(START)
+        sweep_workspace(trial, near, near + 0.01, (2, 1, 1), threads=1)
+
+    # Following targets -------------------------------------------------------------------------
+
+    def _target(self, message: PoseStamped) -> None:
+        self.diagnostics.count("targets")
+        frame = message.header.frame_id
+        if frame and frame != self.parameters.frame_id:
+            self.diagnostics.count("targets refused")
+            raise InvalidInput(
+                "target", f"must be in the frame {self.parameters.frame_id!r}, got {frame!r}"
+            )
+        now = self.get_clock().now().nanoseconds * 1e-9
+        stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+        if stamp == 0.0:
+            stamp = now
+        elif now - stamp > self.parameters.stale_after:
+            self.diagnostics.count("targets stale")
+            return
+        self._heard = time.monotonic()
+        self._mailbox.put(Target(pose_numbers(message.pose), stamp, self._heard))
+
+    def _play(self) -> None:
+        """Put in the next pose of the benchmark trajectory, unless someone else is at it."""
+        arrived = time.monotonic()
+        if arrived - self._heard < self.parameters.stale_after:
+            return
+        pose = self._path[self._next]
+        self._next = (self._next + 1) % len(self._path)
+        now = self.get_clock().now().nanoseconds * 1e-9
+        self._mailbox.put(Target(pose, now, arrived))
+
+    def _follow(self, target: Target) -> None:
+        begin = time.perf_counter()
+        with self._lock:
+            code = self.solver.track(target.pose)
+            took = time.perf_counter() - begin
+            result = self.solver.result(code)
+        self.diagnostics.time("solve", took)
+        if not result.success:
+            # The last good lengths stay, and are repeated while no better target comes.
+            self.diagnostics.count("targets refused")
+            self.diagnostics.fault(f"target: {result.reason}", warning=True)
+            self.get_logger().warning(f"target: {result.reason}", throttle_duration_sec=1.0)
+            return
+        self.diagnostics.count("solved")
+        self.diagnostics.value("residual", result.residual)
+        self.diagnostics.healthy()
+        rates = self._rates(target.stamp, result.lengths)
+        self._moved = time.monotonic()
+        self._publish(result.lengths, rates, result.forces[:, 2], result.best_pose)
+        self.diagnostics.time("target to lengths", time.monotonic() - target.arrived)
+
+    def _rates(self, stamp: float, lengths: Array) -> Array:
+        """Rates of the lengths between this target's stamp and the one before [m/s]."""
+        before, self._previous = self._previous, (stamp, lengths)
+        if before is None or not 0.0 < stamp - before[0] <= self.parameters.stale_after:
+            return np.zeros(LEGS)
+        return (lengths - before[1]) / (stamp - before[0])
+
+    def _publish(self, lengths: Array, rates: Array, efforts: Array, pose: Array) -> None:
+        stamp = self.get_clock().now().to_msg()
+        joints = JointState()
+        joints.header.stamp = stamp
+        joints.header.frame_id = self.parameters.frame_id
+        joints.name = list(self.parameters.joint_names)
+        joints.position = to_field(lengths, "float64")
+        if self.parameters.rates:
+            joints.velocity = to_field(rates, "float64")
+        joints.effort = to_field(efforts, "float64")
+        self._joints.publish(joints)
+        platform = PoseStamped()
+        platform.header = joints.header
+        platform.pose = pose_message(pose)
+        self._platform.publish(platform)
+
+    def _hold(self) -> None:
+        """Repeat the last good lengths, at rest, when no target has come for a while."""
+        if time.monotonic() - self._moved < self.parameters.stale_after:
+            return
+        with self._lock:
+            if not self.solver.solved:
+                return
+            result = self.solver.result(int(StatusCode.SUCCESS))
+        self._previous = None
+        self.diagnostics.count("held")
+        self._publish(result.lengths, np.zeros(LEGS), result.forces[:, 2], result.best_pose)
+
+    def _tracking_failed(self, error: BaseException) -> None:
+        self.get_logger().error(f"tracking: {type(error).__name__}: {error}")
+        self.diagnostics.fault(f"tracking: {error}")
+
+    def _snapshot(self) -> ContinuumSolver:
+        with self._lock:
+            return self.solver.copy()
+
+    def _report(self) -> None:
+        box = self._mailbox
+        self.diagnostics.value("targets superseded", box.superseded)
+        self.diagnostics.value("fold margin", self._snapshot().fold_margin())
+        if self._source is not None:
+            self.diagnostics.value("source ticks missed", self._source.missed)
+
+    def _draw(self) -> None:
+        if self._markers.get_subscription_count() == 0:
+            return
+        solver = self._snapshot()
+        array = MarkerArray()
+        colour = (0.2, 0.4, 0.8)
+        for i, shape in enumerate(solver.shapes(self.parameters.shape_points)):
+            array.markers.append(
+                self._line(i, "rods", shape, solver.robot.rods[i].radius * 2, colour)
+            )
+        pose = solver.pose
+        holes = solver.robot.platform @ pose[3:].reshape(3, 3).T + pose[:3]
+        ring = np.concatenate([holes, holes[:1]])
+        array.markers.append(self._line(0, "platform", ring, 0.004, (0.8, 0.5, 0.1)))
+        base = np.concatenate([solver.robot.base, solver.robot.base[:1]])
+        array.markers.append(self._line(0, "base", base, 0.004, (0.4, 0.4, 0.4)))
+        self._markers.publish(array)
+
+    def _line(
+        self, number: int, space: str, points: Array, width: float, colour: tuple[float, ...]
+    ) -> Marker:
+        marker = Marker()
+        marker.header.frame_id = self.parameters.frame_id
+        marker.header.stamp = self.get_clock().now().to_msg()
+        marker.ns, marker.id = space, number
+        marker.type, marker.action = Marker.LINE_STRIP, Marker.ADD
+        marker.scale.x = float(width)
+        marker.color.r, marker.color.g, marker.color.b = colour
+        marker.color.a = 1.0
+        marker.pose.orientation.w = 1.0
+        marker.points = [Point(x=float(p[0]), y=float(p[1]), z=float(p[2])) for p in points]
+        return marker
+
+    # Requests ----------------------------------------------------------------------------------
+
+    def _solver_for(self, request: Any) -> ContinuumSolver:
+        """Return a solver of its own for a request: the present one, or one under another load."""
+        solver = self._snapshot()
+        if request.load_given:
+            f, t = request.load.force, request.load.torque
+            load = Load(force=(f.x, f.y, f.z), moment=(t.x, t.y, t.z))
+            start = solver.pose if solver.solved else None
+            solver = ContinuumSolver(
+                solver.robot.with_load(load), solver.tolerance, detours=self.parameters.detours
+            )
+            if start is not None:
+                solver.solve(start)  # or a cold start, if the load does not allow it
+        if request.tolerance != 0.0:
+            solver.tolerance = request.tolerance
+        return solver
+
+    def _solve_ik(self, request: Any, task: Task) -> Any:
+        if not request.poses:
+            raise InvalidInput("poses", "must not be empty")
+        n = count("poses", len(request.poses), self.parameters.batch_limit)
+        points = request.shape_points
+        if points == 1:
+            raise InvalidInput("shape_points", "must be 0 or at least 2")
+        count("shape_points", n * LEGS * points, self.parameters.shape_limit)
+        poses = np.array([pose_numbers(pose) for pose in request.poses])
+        solver = self._solver_for(request)
+        response = SolveContinuumIK.Response()
+        if request.analyse or points:
+            details = _Details(n, bool(request.analyse), points)
+            batch = details.solve(solver, poses, request.independent, task)
+            details.fill(response)
+        else:
+            batch = solver.solve_many(
+                poses,
+                independent=request.independent,
+                threads=self.parameters.worker_threads,
+                task=task,
+            )
+        response.codes = to_field(batch.codes, "uint8")
+        response.residuals = to_field(batch.residuals)
+        response.lengths = to_field(batch.lengths)
+        response.forces = to_field(batch.forces)
+        response.reached = to_field(batch.reached)
+        response.best = [pose_message(pose) for pose in batch.best]
+        response.limiting_leg = to_field(batch.limiting_leg, "int8")
+        failed = np.flatnonzero(batch.codes != StatusCode.SUCCESS)
+        if failed.size:
+            k = int(failed[0])
+            response.status.code = int(batch.codes[k])
+            response.status.message = f"poses[{k}]: {batch.message(k)}".replace("pose: ", "")
+        else:
+            response.status.residual = float(batch.residuals.max())
+        return response
+
+    def _solve_fk(self, request: Any, task: Task) -> Any:
+        lengths = from_field(request.lengths, "float64")
+        if lengths.size == 0 or lengths.size % LEGS:
+            raise InvalidInput("lengths", f"must be rows of six numbers, got {lengths.size} in all")
+        lengths = lengths.reshape(-1, LEGS)
+        count("lengths", len(lengths), self.parameters.batch_limit)
+        solver = self._solver_for(request)
+        guess = pose_numbers(request.guess) if request.guess_given else None
+        poses, codes, sums, reached = solver.forward_many(
+            lengths,
+            guess,
+            independent=request.independent,
+            threads=self.parameters.worker_threads,
+            task=task,
+        )
+        response = SolveContinuumFK.Response()
+        response.codes = to_field(codes, "uint8")
+        response.residuals = to_field(sums)
+        response.reached = to_field(reached)
+        response.poses = [pose_message(pose) for pose in poses]
+        failed = np.flatnonzero(codes != StatusCode.SUCCESS)
+        if failed.size:
+            k = int(failed[0])
+            one = solver.forward(lengths[k], guess)
+            response.status.code = int(codes[k])
+            response.status.message = f"lengths, row {k}: {one.reason or 'not solved'}"
+        else:
+            response.status.residual = float(sums.max())
+        return response
+
+    def _sweep(self, goal: Any, task: Task) -> Any:
+        solver = self._snapshot()
+        if goal.tolerance != 0.0:
+            solver.tolerance = goal.tolerance
+        q = goal.orientation
+        R = quaternion_pose((0.0, 0.0, 0.0), (q.x, q.y, q.z, q.w))[3:].reshape(3, 3)
+        counts = tuple(int(c) for c in goal.counts)
+        sweep = sweep_workspace(
+            solver,
+            (goal.lower.x, goal.lower.y, goal.lower.z),
+            (goal.upper.x, goal.upper.y, goal.upper.z),
+            (counts[0], counts[1], counts[2]),
+            R,
+            threads=self.parameters.worker_threads,
+            task=task,
+        )
+        result = SweepWorkspace.Result()
+        result.total, result.reachable = sweep.total, sweep.reachable
+        result.volume, result.poses_per_second = sweep.volume, sweep.poses_per_second
+        result.codes = to_field(sweep.codes.reshape(-1), "uint8")
+        result.lengths = to_field(sweep.lengths.reshape(-1))
+        result.fold_margin = to_field(sweep.fold_margin.reshape(-1))
+        if goal.picture:
+            result.picture = to_field(np.frombuffer(draw_sweep(sweep), dtype=np.uint8), "uint8")
+        return result
+
+
+class _Details:
+    """Solves poses one by one, for what needs the whole state of each: analysis and shapes."""
+
+    def __init__(self, n: int, analyse: bool, points: int) -> None:
+        self.analyse, self.points = analyse, points
+        self.jacobian = np.full((n if analyse else 0, 6, 6), np.nan)
+        self.stiffness = self.jacobian.copy()
+        self.margin = np.full(n if analyse else 0, np.nan)
+        self.stable = [False] * (n if analyse else 0)
+        self.shapes = np.full((n if points else 0, 6, points, 3), np.nan)
+
+    def solve(self, solver: ContinuumSolver, poses: Array, independent: bool, task: Task) -> Batch:
+        parts = []
+        for k, pose in enumerate(poses):
+            task.check()
+            one = solver.copy() if independent else solver
+            batch = one.solve_many(pose[None])
+            parts.append(batch)
+            if batch.codes[0] == StatusCode.SUCCESS:
+                if self.analyse:
+                    found = one.analyse()
+                    self.jacobian[k], self.stiffness[k] = found.length_jacobian, found.stiffness
+                    self.margin[k], self.stable[k] = found.fold_margin, found.stable
+                if self.points:
+                    self.shapes[k] = one.shapes(self.points)
+        fields = [
+            np.concatenate(rows) for rows in zip(*(vars(b).values() for b in parts), strict=True)
+        ]
+        return type(parts[0])(*fields)
+
+    def fill(self, response: Any) -> None:
+        response.jacobian = to_field(self.jacobian.reshape(-1))
+        response.stiffness = to_field(self.stiffness.reshape(-1))
+        response.fold_margin = to_field(self.margin)
+        response.stable = self.stable
+        response.shapes = to_field(self.shapes.reshape(-1))
+
+
+def _sweep_feedback(progress: Progress) -> Any:
+    feedback = SweepWorkspace.Feedback()
+    feedback.fraction, feedback.message = progress.fraction, progress.message
+    feedback.done = int(progress.counters.get("done", 0))
+    feedback.reachable = int(progress.counters.get("reachable", 0))
+    feedback.poses_per_second = float(progress.counters.get("poses_per_second", 0.0))
+    return feedback
+
+
+def _robot(source: str) -> ContinuumRobot:
+    """Read the robot that the parameter names: nothing, YAML text, or a file."""
+    if not source.strip():
+        return ContinuumRobot()
+    return load_robot(source if "\n" in source or ":" in source else Path(source))
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node."""
+    return run_node(ContinuumNode, args)
+
+
+__all__ = ["ContinuumNode", "ContinuumParameters", "main"]

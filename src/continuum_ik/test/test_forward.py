@@ -1,0 +1,202 @@
+"""Forward kinematics, stiffness, shapes, batches."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from continuum_ik import ContinuumRobot, ContinuumSolver, Load, make_pose, run_streams
+from continuum_ik.trajectory import benchmark_trajectory
+from kin_common.errors import Cancelled, InvalidInput, LimitExceeded, StatusCode
+from kin_common.task import Task
+
+START = make_pose((0.0, 0.02, 0.48))
+
+
+def random_poses(rng, n, tilt=0.2, reach=0.06):
+    poses = np.empty((n, 12))
+    for k in range(n):
+        position = rng.uniform([-reach, -reach, 0.38], [reach, reach, 0.6])
+        poses[k] = make_pose(
+            position, Rotation.from_rotvec(rng.uniform(-tilt, tilt, 3)).as_matrix()
+        )
+    return poses
+
+
+def pose_error(a, b):
+    R = a[3:].reshape(3, 3) @ b[3:].reshape(3, 3).T
+    return np.abs(a[:3] - b[:3]).max(), np.linalg.norm(Rotation.from_matrix(R).as_rotvec())
+
+
+def test_forward_of_inverse_is_the_pose_over_thousands(tight):
+    """2000 random tilted poses; forward kinematics starts at home and knows only the lengths."""
+    poses = random_poses(np.random.default_rng(4), 2000)
+    batch = tight.solve_many(poses, independent=True, threads=2)
+    reachable = batch.codes == StatusCode.SUCCESS
+    assert reachable.mean() > 0.9
+    found, codes, sums, _ = tight.forward_many(
+        batch.lengths[reachable], independent=True, threads=2
+    )
+    assert (codes == StatusCode.SUCCESS).all()
+    assert sums.max() <= 1e-12
+    for a, b in zip(found, poses[reachable], strict=True):
+        position, rotation = pose_error(a, b)
+        assert position < 1e-7
+        assert rotation < 1e-6
+        R = a[3:].reshape(3, 3)
+        assert np.abs(R.T @ R - np.eye(3)).max() < 1e-12
+
+
+def test_forward_follows_a_path_and_takes_a_guess(loose):
+    loose.solve(START).check()
+    lengths, codes = loose.run(benchmark_trajectory()[:50])
+    assert not codes.any()
+    poses, codes, _, _ = loose.forward_many(lengths)
+    assert not codes.any()
+    np.testing.assert_allclose(poses[:, :3], benchmark_trajectory()[:50, :3], rtol=0, atol=3e-4)
+    result = loose.forward(lengths[10], guess=benchmark_trajectory()[8]).check()
+    assert pose_error(result.pose, benchmark_trajectory()[10])[0] < 3e-4
+
+
+@pytest.mark.parametrize(
+    ("lengths", "code", "words"),
+    [
+        ([0.4, 0.4, np.nan, 0.4, 0.4, 0.4], StatusCode.INVALID_INPUT, "finite"),
+        ([0.4, 0.4, -0.1, 0.4, 0.4, 0.4], StatusCode.UNREACHABLE, "leg 2"),
+        ([0.4, 0.4, 0.4, 0.4, 0.4, 9.0], StatusCode.UNREACHABLE, "leg 5"),
+        ([0.1, 1.1, 0.1, 1.1, 0.1, 1.1], StatusCode.UNREACHABLE, "gives way"),
+    ],
+)
+def test_forward_refuses(loose, lengths, code, words):
+    result = loose.forward(lengths)
+    assert result.code == code
+    assert words in result.reason
+    assert loose.forward(loose.home_lengths).success
+
+
+def test_forward_refuses_wrong_shapes_and_guesses(loose):
+    with pytest.raises(InvalidInput, match="six"):
+        loose.forward([0.4] * 5)
+    with pytest.raises(InvalidInput, match="guess"):
+        loose.forward([0.4] * 6, guess=make_pose((0, 0, -1)))
+
+
+def test_stiffness_is_what_loads_do():
+    """Small loads, lengths held: forward kinematics moves the platform by the compliance."""
+    pose = make_pose((0.02, 0.03, 0.45), Rotation.from_rotvec([0.1, -0.1, 0.05]).as_matrix())
+    load = Load(force=(0.2, 0.1, -2.0), moment=(0.01, 0.0, 0.02), point=(0.01, 0.0, 0.03))
+    robot = ContinuumRobot(load=load)
+    solver = ContinuumSolver(robot, 1e-18)
+    lengths = solver.solve(pose).check().lengths
+    found = solver.analyse()
+    np.testing.assert_allclose(found.stiffness @ found.compliance, np.eye(6), atol=1e-6)
+    for j, h in ((0, 1e-4), (2, 1e-3), (4, 1e-5), (5, 1e-5)):
+        moved = []
+        for sign in (-1.0, 1.0):
+            F, M = np.array(load.force), np.array(load.moment)
+            (F if j < 3 else M)[j % 3] += sign * h
+            pushed = ContinuumSolver(robot.with_load(Load(tuple(F), tuple(M), load.point)), 1e-18)
+            moved.append(pushed.forward(lengths, guess=pose).check().pose)
+        R = moved[1][3:].reshape(3, 3) @ moved[0][3:].reshape(3, 3).T
+        change = np.concatenate(
+            [moved[1][:3] - moved[0][:3], Rotation.from_matrix(R).as_rotvec()]
+        ) / (2.0 * h)
+        scale = np.abs(found.compliance[:, j]).max()
+        np.testing.assert_allclose(change, found.compliance[:, j], rtol=0, atol=2e-4 * scale)
+
+
+def test_stiffness_is_symmetric_without_load_and_positive_at_home(tight):
+    tight.solve(make_pose((0.02, 0.03, 0.45))).check()
+    found = tight.analyse()
+    np.testing.assert_allclose(
+        found.stiffness, found.stiffness.T, rtol=0, atol=1e-6 * np.abs(found.stiffness).max()
+    )
+    assert found.stable
+    assert np.linalg.eigvalsh(found.stiffness)[0] > 0.0
+
+
+def test_length_jacobian_predicts_small_moves(tight):
+    tight.tolerance = 1e-18
+    pose = make_pose((0.02, 0.03, 0.45), Rotation.from_rotvec([0.1, -0.1, 0.05]).as_matrix())
+    tight.solve(pose).check()
+    J = tight.analyse().length_jacobian
+    h = 1e-4
+    for j in range(6):
+        twist = np.zeros(6)
+        twist[j] = h
+        both = []
+        for sign in (-1.0, 1.0):
+            R = Rotation.from_rotvec(sign * twist[3:]).as_matrix() @ pose[3:].reshape(3, 3)
+            both.append(tight.solve(make_pose(pose[:3] + sign * twist[:3], R)).check().lengths)
+        np.testing.assert_allclose((both[1] - both[0]) / (2 * h), J[:, j], rtol=0, atol=2e-5)
+
+
+def test_buckled_rods_are_called_unstable(tight):
+    """Beyond the inner surface where a rod buckles the equilibrium is no minimum of energy."""
+    tight.solve(make_pose((0.0, 0.0, 0.45))).check()
+    assert tight.analyse().stable
+    tight.solve(make_pose((0.18, 0.0, 0.45))).check()
+    found = tight.analyse()
+    assert not found.stable
+    assert sum(found.conjugate_points) > 0
+
+
+def test_shapes_end_at_the_platform_and_have_the_length(tight):
+    pose = make_pose((0.02, 0.05, 0.45), Rotation.from_rotvec([0.1, 0.1, 0.0]).as_matrix())
+    result = tight.solve(pose).check()
+    shapes = tight.shapes(101)
+    np.testing.assert_allclose(shapes[:, 0], tight.robot.base, atol=1e-12)
+    tips = tight.robot.platform @ pose[3:].reshape(3, 3).T + pose[:3]
+    np.testing.assert_allclose(shapes[:, -1], tips, atol=1e-6)
+    arcs = np.linalg.norm(np.diff(shapes, axis=1), axis=2).sum(axis=1)
+    np.testing.assert_allclose(arcs, result.lengths, rtol=2e-4)
+    # Upright at the base, along the platform's normal at the end.
+    normal = pose[3:].reshape(3, 3)[:, 2]
+    for rod in shapes:
+        first, last = rod[1] - rod[0], rod[-1] - rod[-2]
+        assert first[2] / np.linalg.norm(first) > 0.9995
+        assert last @ normal / np.linalg.norm(last) > 0.9995
+    with pytest.raises(InvalidInput):
+        tight.shapes(1)
+
+
+def test_batches_over_threads_are_what_single_calls_are(loose):
+    loose.solve(START).check()
+    poses = random_poses(np.random.default_rng(8), 60)
+    poses[7, 0] = np.nan
+    poses[20] = make_pose((0, 0, -0.3))
+    one = loose.solve_many(poses, independent=True, threads=1)
+    two = loose.solve_many(poses, independent=True, threads=3)
+    np.testing.assert_array_equal(one.codes, two.codes)
+    np.testing.assert_array_equal(one.lengths, two.lengths)
+    assert one.codes[7] == StatusCode.INVALID_INPUT
+    assert one.codes[20] == StatusCode.UNREACHABLE
+    assert "finite" in one.message(7)
+    # The solver itself has not moved.
+    np.testing.assert_allclose(loose.pose, START)
+    for k in (0, 30, 59):
+        single = loose.copy().solve(poses[k])
+        assert single.code == one.codes[k]
+        np.testing.assert_array_equal(single.lengths, one.lengths[k])
+
+
+def test_streams_of_many_robots(loose):
+    loose.solve(START).check()
+    path = benchmark_trajectory()
+    solvers = [loose.copy() for _ in range(4)]
+    answers = run_streams(solvers, [path] * 4, threads=2)
+    for lengths, codes in answers:
+        assert not codes.any()
+        np.testing.assert_array_equal(lengths, answers[0][0])
+    expected, _ = loose.run(path)
+    np.testing.assert_array_equal(expected, answers[0][0])
+
+
+def test_batch_limits_and_cancel(loose):
+    with pytest.raises(LimitExceeded):
+        loose.run(np.broadcast_to(START, (1_000_001, 12)))
+    with pytest.raises(InvalidInput):
+        loose.run(np.zeros((3, 5)))
+    task = Task()
+    task.cancel()
+    with pytest.raises(Cancelled):
+        loose.solve_many(benchmark_trajectory(), task=task)

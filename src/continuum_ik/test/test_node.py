@@ -1,0 +1,296 @@
+"""The node over real DDS."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from builtin_interfaces.msg import Time
+from continuum_ik import ContinuumSolver, make_pose
+from continuum_ik.node import ContinuumNode
+from continuum_ik.trajectory import benchmark_trajectory
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import Pose, PoseStamped
+from kin_common.qos import COMMAND, STATE
+from kin_common.testing import wait_until
+from kin_interfaces.action import SweepWorkspace
+from kin_interfaces.msg import SolveStatus
+from kin_interfaces.srv import SolveContinuumFK, SolveContinuumIK
+from sensor_msgs.msg import JointState
+from visualization_msgs.msg import MarkerArray
+
+pytestmark = pytest.mark.node
+
+
+def pose(x, y, z, w=1.0):
+    message = Pose()
+    message.position.x, message.position.y, message.position.z = x, y, z
+    message.orientation.w = w
+    return message
+
+
+def stamped(x, y, z, w=1.0, frame=""):
+    message = PoseStamped()
+    message.pose = pose(x, y, z, w)
+    message.header.frame_id = frame
+    return message
+
+
+def listen(ros, message, topic):
+    seen = []
+    ros.node.create_subscription(message, topic, seen.append, STATE)
+    return seen
+
+
+def diagnostics(ros):
+    found = {}
+
+    def keep(message):
+        for status in message.status:
+            if "continuum_ik" in status.name:
+                found.update({v.key: v.value for v in status.values})
+                found["message"] = status.message
+
+    ros.node.create_subscription(DiagnosticArray, "/diagnostics", keep, 10)
+    return found
+
+
+def test_services(ros):
+    ros.add(ContinuumNode)
+    request = SolveContinuumIK.Request()
+    request.poses = [pose(0.0, 0.02, 0.48), pose(0.0, 0.0, 0.5), pose(0.05, 0.0, 0.5)]
+    request.tolerance = 1e-12
+    request.analyse = True
+    request.shape_points = 11
+    answer = ros.call(SolveContinuumIK, "/continuum_ik/solve_ik", request)
+    assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+    lengths = np.array(answer.lengths).reshape(3, 6)
+    golden = [0.482314669008, 0.487571084140, 0.484905823498] * 2
+    np.testing.assert_allclose(lengths[0], golden, atol=1e-9)
+    assert max(answer.residuals) <= 1e-12
+    assert np.array(answer.shapes).reshape(3, 6, 11, 3)[0, 0, -1, 2] == pytest.approx(0.48)
+    assert len(answer.jacobian) == len(answer.stiffness) == 3 * 36
+    assert all(answer.stable)
+    assert min(answer.fold_margin) > 0.0
+    np.testing.assert_allclose(
+        np.array(answer.forces).reshape(3, 6, 3).sum(axis=1), 0.0, atol=1e-6
+    )
+
+    back = SolveContinuumFK.Request()
+    back.lengths = lengths.ravel().tolist()
+    back.tolerance = 1e-12
+    answer = ros.call(SolveContinuumFK, "/continuum_ik/solve_fk", back)
+    assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+    for sent, found in zip(request.poses, answer.poses, strict=True):
+        assert found.position.x == pytest.approx(sent.position.x, abs=1e-8)
+        assert found.position.z == pytest.approx(sent.position.z, abs=1e-8)
+
+    # A load changes the answer, and the rods carry it.
+    request.analyse, request.shape_points = False, 0
+    request.load_given, request.independent = True, True
+    request.load.force.z = -4.0
+    answer = ros.call(SolveContinuumIK, "/continuum_ik/solve_ik", request)
+    assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+    forces = np.array(answer.forces).reshape(3, 6, 3).sum(axis=1)
+    np.testing.assert_allclose(forces, [[0, 0, -4.0]] * 3, atol=1e-5)
+    assert np.abs(np.array(answer.lengths).reshape(3, 6) - lengths).max() > 1e-6
+
+
+def test_services_refuse_with_a_sentence(ros):
+    ros.add(ContinuumNode, {"batch_limit": 10, "shape_limit": 1000})
+    good = pose(0.0, 0.02, 0.48)
+
+    def ask(**fields):
+        request = SolveContinuumIK.Request(**fields)
+        return ros.call(SolveContinuumIK, "/continuum_ik/solve_ik", request)
+
+    cases = [
+        (ask(), SolveStatus.INVALID_INPUT, "poses"),
+        (ask(poses=[good] * 11), SolveStatus.LIMIT_EXCEEDED, "poses"),
+        (ask(poses=[good], shape_points=1), SolveStatus.INVALID_INPUT, "shape_points"),
+        (ask(poses=[good], shape_points=4_000_000_000), SolveStatus.LIMIT_EXCEEDED, "shape"),
+        (ask(poses=[good], tolerance=-1.0), SolveStatus.INVALID_INPUT, "tolerance"),
+        (ask(poses=[good], tolerance=float("nan")), SolveStatus.INVALID_INPUT, "tolerance"),
+        (ask(poses=[good, pose(0.0, 0.0, -0.3)]), SolveStatus.UNREACHABLE, "poses[1]"),
+        (ask(poses=[pose(0.0, 0.0, 0.4, 0.0)]), SolveStatus.INVALID_INPUT, "poses[0]"),
+        (ask(poses=[pose(float("nan"), 0.0, 0.4)]), SolveStatus.INVALID_INPUT, "poses[0]"),
+        (ask(poses=[pose(0.3, 0.0, 0.48)]), SolveStatus.UNREACHABLE, "fold"),
+    ]
+    for answer, code, words in cases:
+        assert answer.status.code == code, (words, answer.status)
+        assert words in answer.status.message
+    assert 0.5 < cases[-1][0].reached[0] < 1.0
+    assert cases[-1][0].best[0].position.x == pytest.approx(0.237, abs=0.01)
+    assert cases[-1][0].limiting_leg[0] >= 0
+
+    def back(**fields):
+        request = SolveContinuumFK.Request(**fields)
+        return ros.call(SolveContinuumFK, "/continuum_ik/solve_fk", request)
+
+    for answer, code in (
+        (back(), SolveStatus.INVALID_INPUT),
+        (back(lengths=[0.4] * 7), SolveStatus.INVALID_INPUT),
+        (back(lengths=[0.4] * 66), SolveStatus.LIMIT_EXCEEDED),
+        (back(lengths=[float("inf")] * 6), SolveStatus.INVALID_INPUT),
+        (back(lengths=[0.1, 1.1] * 3), SolveStatus.UNREACHABLE),
+        (back(lengths=[0.4] * 6, guess_given=True), SolveStatus.INVALID_INPUT),
+    ):
+        assert answer.status.code == code, answer.status
+        assert answer.status.message
+    assert ask(poses=[good]).status.code == SolveStatus.SUCCESS
+
+
+def test_targets_lengths_shapes_and_diagnostics(ros):
+    ros.add(ContinuumNode, {"rates": True, "tolerance": 1e-12, "stale_after": 0.3})
+    joints = listen(ros, JointState, "/joint_states")
+    shapes = listen(ros, MarkerArray, "/rod_shapes")
+    platform = listen(ros, PoseStamped, "/platform_pose")
+    seen = diagnostics(ros)
+    target = ros.publisher(PoseStamped, "/target", COMMAND)
+    time.sleep(0.5)
+    assert not joints  # no target yet: nothing to hold
+    target.publish(stamped(0.0, 0.02, 0.48))
+    wait_until(lambda: joints, what="lengths")
+    golden = [0.482314669008, 0.487571084140, 0.484905823498] * 2
+    assert list(joints[0].name) == [f"leg_{i}" for i in range(6)]
+    np.testing.assert_allclose(joints[0].position, golden, atol=1e-9)
+    assert len(joints[0].velocity) == 6
+    assert platform[0].pose.position.z == pytest.approx(0.48)
+    markers = wait_until(lambda: shapes, what="shapes")[-1].markers
+    assert sum(m.ns == "rods" for m in markers) == 6
+
+    # Nonsense and stale targets: the last good lengths are held, at rest.
+    target.publish(stamped(0.0, 0.0, -0.3))
+    target.publish(stamped(float("nan"), 0.0, 0.4))
+    target.publish(stamped(0.0, 0.0, 0.45, frame="elsewhere"))
+    old = stamped(0.0, 0.0, 0.45)
+    old.header.stamp = Time(sec=1)
+    target.publish(old)
+    time.sleep(0.7)
+    count = len(joints)
+    wait_until(lambda: len(joints) > count, what="held lengths")
+    np.testing.assert_allclose(joints[-1].position, golden, atol=1e-9)
+    np.testing.assert_array_equal(joints[-1].velocity, 0.0)
+
+    # The rate between two stamped targets.
+    now = ros.node.get_clock().now().nanoseconds
+    for k, z in enumerate((0.48, 0.481)):
+        message = stamped(0.0, 0.02, z)
+        stamp = now + k * 20_000_000
+        message.header.stamp = Time(sec=stamp // 10**9, nanosec=stamp % 10**9)
+        target.publish(message)
+        time.sleep(0.05)
+    wait_until(lambda: max(joints[-1].velocity) > 0.0, what="rates")
+    np.testing.assert_allclose(joints[-1].velocity, 0.05, rtol=0.1)
+    wait_until(lambda: "fold margin" in seen and "residual" in seen, what="diagnostics")
+    assert float(seen["fold margin"]) > 0.0
+    assert float(seen["residual"]) <= 1e-12
+
+
+@pytest.mark.slow
+def test_a_stream_at_1_khz_through_the_real_node(ros):
+    """Of 2000 targets each is solved, or superseded by a later one; the last one is solved."""
+    process = ros.process("continuum_ik", "continuum_ik_node")
+    joints = listen(ros, JointState, "/joint_states")
+    seen = diagnostics(ros)
+    target = ros.publisher(PoseStamped, "/target", COMMAND)
+    path = benchmark_trajectory(10)
+    wait_until(lambda: seen, 60.0, "the node")
+    begin = time.monotonic()
+    for k, row in enumerate(path):
+        due = begin + 1e-3 * k
+        while time.monotonic() < due:
+            time.sleep(max(0.0, due - time.monotonic()))
+        target.publish(stamped(*(float(x) for x in row[:3])))
+    expected = ContinuumSolver(tolerance=1e-12).solve(path[-1]).check().lengths
+    wait_until(
+        lambda: joints and np.abs(np.array(joints[-1].position) - expected).max() < 1e-4,
+        20.0,
+        "the last target's lengths",
+    )
+    wait_until(lambda: int(float(seen.get("targets", 0))) > 0, 10.0, "counts")
+    time.sleep(1.5)
+    received, solved = int(float(seen["targets"])), int(float(seen["solved"]))
+    superseded = int(float(seen["targets superseded"]))
+    assert received == solved + superseded
+    assert "targets refused" not in seen
+    # DDS itself may overtake with a queue of one; the node takes most of the stream.
+    assert received > 500
+    assert process.is_running()
+
+
+def test_benchmark_source_tracks_and_yields_to_targets(ros):
+    ros.add(ContinuumNode, {"source": "benchmark", "source_rate": 200.0})
+    platform = listen(ros, PoseStamped, "/platform_pose")
+    wait_until(lambda: len(platform) > 250, 30.0, "the trajectory")
+    y = np.array([m.pose.position.y for m in platform])
+    z = np.array([m.pose.position.z for m in platform])
+    np.testing.assert_allclose(z - y, 0.46, atol=1e-9)
+    assert y.min() >= 0.02 - 1e-9
+    assert y.max() > 0.1
+    target = ros.publisher(PoseStamped, "/target", COMMAND)
+    stop = threading.Event()
+
+    def keep_sending():
+        while not stop.is_set():
+            target.publish(stamped(0.01, 0.0, 0.5))
+            time.sleep(0.05)
+
+    thread = threading.Thread(target=keep_sending)
+    thread.start()
+    try:
+        time.sleep(0.6)
+        begin = len(platform)
+        time.sleep(0.5)
+        assert {round(m.pose.position.x, 9) for m in platform[begin:]} == {0.01}
+    finally:
+        stop.set()
+        thread.join()
+    begin = len(platform)
+    wait_until(lambda: platform[-1].pose.position.x == 0.0, 10.0, "the source again")
+
+
+def test_sweep_action_with_progress_and_cancel(ros):
+    ros.add(ContinuumNode)
+    goal = SweepWorkspace.Goal()
+    goal.lower.x, goal.lower.y, goal.lower.z = -0.25, -0.25, 0.4
+    goal.upper.x, goal.upper.y, goal.upper.z = 0.25, 0.25, 0.5
+    goal.counts = [21, 21, 3]
+    goal.orientation.w = 1.0
+    goal.picture = True
+    seen = []
+    result = ros.send_goal(
+        SweepWorkspace, "/continuum_ik/sweep_workspace", goal, 120.0, on_feedback=seen.append
+    )
+    assert result.status.code == SolveStatus.SUCCESS, result.status.message
+    assert result.total == 1323
+    assert 0 < result.reachable < result.total
+    assert sum(code == 0 for code in result.codes) == result.reachable
+    assert bytes(result.picture).startswith(b"\x89PNG")
+    assert seen
+    assert all(0.0 <= f.fraction <= 1.0 for f in seen)
+
+    goal.counts = [60, 60, 30]
+    goal.picture = False
+    handle = ros.start_goal(SweepWorkspace, "/continuum_ik/sweep_workspace", goal)
+    time.sleep(0.3)
+    handle.cancel_goal_async()
+    future = handle.get_result_async()
+    wait_until(future.done, 20.0, "the cancelled goal")
+    assert future.result().result.status.code == SolveStatus.CANCELLED
+
+    goal.counts = [0, 1, 1]
+    result = ros.send_goal(SweepWorkspace, "/continuum_ik/sweep_workspace", goal)
+    assert result.status.code == SolveStatus.INVALID_INPUT
+
+
+def test_bad_parameters_are_refused(ros):
+    from kin_common.errors import InvalidInput
+
+    with pytest.raises(InvalidInput, match="joint_names"):
+        ros.add(ContinuumNode, {"joint_names": ["a", "a", "b", "c", "d", "e"]})
+    with pytest.raises(AssertionError, match="active"):
+        ros.add(ContinuumNode, {"robot": "rods: {radius: -1}"})
+    node = ros.add(ContinuumNode, {"robot": "rods: {radius: 0.0008}"}, namespace="other")
+    assert node.solver.robot.rods[0].radius == 0.0008
+    assert make_pose((0, 0, 0.4)).size == 12

@@ -1,0 +1,220 @@
+"""Any pose: far jumps, cold starts, nonsense, limits; never a wrong branch."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+from continuum_ik import ContinuumRobot, ContinuumSolver, Limits, Load, layout, make_pose
+from continuum_ik.tracking import track
+from kin_common.errors import InvalidInput, StatusCode, Unreachable
+
+START = make_pose((0.0, 0.02, 0.48))
+
+
+def fine_continuation(solver, start, end, step=1e-3):
+    """Follow the straight path in steps of a millimetre; None if it cannot be followed."""
+    solver.reset()
+    solver.solve(start).check()
+    way = end[:3] - start[:3]
+    turn = Rotation.from_matrix(end[3:].reshape(3, 3) @ start[3:].reshape(3, 3).T).as_rotvec()
+    n = int(np.ceil((np.linalg.norm(way) + 0.1 * np.linalg.norm(turn)) / step)) + 1
+    for part in np.linspace(0.0, 1.0, n + 1)[1:]:
+        R = Rotation.from_rotvec(part * turn).as_matrix() @ start[3:].reshape(3, 3)
+        if solver.track(make_pose(start[:3] + part * way, R)) != StatusCode.SUCCESS:
+            return None
+    return solver.lengths.copy()
+
+
+@pytest.mark.slow
+def test_jumps_of_200_mm_never_reach_a_wrong_branch(tight, loose):
+    """In 120 random directions, also tilted: fine continuation arrives at the same legs."""
+    rng = np.random.default_rng(7)
+    solved = refused = 0
+    for solver, atol in ((tight, 2e-9), (loose, 1e-4)):
+        fine = solver.copy()
+        fine._w[layout.DETOURS] = 0.0
+        solver._w[layout.DETOURS] = 0.0
+        for k in range(60):
+            d = rng.normal(size=3)
+            tilt = rng.normal(size=3) * (0.2 if k % 2 else 0.0)
+            end = make_pose(
+                START[:3] + 0.2 * d / np.linalg.norm(d), Rotation.from_rotvec(tilt).as_matrix()
+            )
+            solver.reset()
+            solver.solve(START).check()
+            result = solver.solve(end)
+            if result.success:
+                solved += 1
+                expected = fine_continuation(fine, START, end)
+                assert expected is not None, end
+                np.testing.assert_allclose(result.lengths, expected, rtol=0, atol=atol)
+            else:
+                refused += 1
+                assert result.code == StatusCode.UNREACHABLE
+                assert result.reason
+                assert 0.0 <= result.reached < 1.0
+                # The last good state stays, and the next good target is solved.
+                np.testing.assert_allclose(solver.pose, START)
+                assert solver.solve(START).success
+    assert solved > 50
+    assert refused > 5
+
+
+def test_cold_start_anywhere():
+    """The first target may be any reachable one; by way of home it is the same as step by step."""
+    rng = np.random.default_rng(2)
+    cold, warm = ContinuumSolver(tolerance=1e-12), ContinuumSolver(tolerance=1e-12)
+    for _ in range(40):
+        position = rng.uniform([-0.08, -0.08, 0.3], [0.08, 0.08, 0.75])
+        pose = make_pose(position, Rotation.from_rotvec(rng.uniform(-0.2, 0.2, 3)).as_matrix())
+        cold.reset()
+        a = cold.solve(pose).check()
+        b = warm.solve(pose).check()
+        np.testing.assert_allclose(a.lengths, b.lengths, rtol=0, atol=2e-9)
+
+
+BAD = {
+    "below the base": (make_pose((0, 0, -0.3)), StatusCode.UNREACHABLE),
+    "in the base": (make_pose((0, 0, 0)), StatusCode.UNREACHABLE),
+    "far away": (make_pose((1e6, 0, 0.4)), StatusCode.UNREACHABLE),
+    "very far away": (make_pose((0, 0, 1e300)), StatusCode.UNREACHABLE),
+    "not a number": (np.where(np.arange(12) == 1, np.nan, START), StatusCode.INVALID_INPUT),
+    "infinite": (np.where(np.arange(12) == 2, np.inf, START), StatusCode.INVALID_INPUT),
+    "rotation not a number": (
+        np.where(np.arange(12) == 7, np.nan, START),
+        StatusCode.INVALID_INPUT,
+    ),
+    "not orthonormal": (np.where(np.arange(12) == 3, 1.1, START), StatusCode.INVALID_INPUT),
+    "a reflection": (np.where(np.arange(12) == 11, -1.0, START), StatusCode.INVALID_INPUT),
+    "all zero": (np.zeros(12), StatusCode.INVALID_INPUT),
+    "zero quaternion": (np.array([0, 0.02, 0.48, 0, 0, 0, 0.0]), StatusCode.INVALID_INPUT),
+    "huge quaternion": (np.array([0, 0.02, 0.48, 0, 0, 0, 1e200]), StatusCode.INVALID_INPUT),
+    "infinite quaternion": (np.array([0, 0.02, 0.48, 0, 0, 0, np.inf]), StatusCode.INVALID_INPUT),
+    "too few numbers": (np.zeros(5), StatusCode.INVALID_INPUT),
+}
+
+
+@pytest.mark.parametrize("name", list(BAD))
+def test_nonsense_is_refused_at_once(loose, name):
+    """No evaluation of the equations is spent on it, and the next good target is solved."""
+    pose, code = BAD[name]
+    before = loose.solve(START).check().lengths
+    result = loose.solve(pose)
+    assert result.code == code
+    assert result.reason
+    assert result.iterations == 0
+    assert np.isnan(result.lengths).all()
+    np.testing.assert_array_equal(loose.lengths, before)
+    assert loose.solve(make_pose((0.0, 0.021, 0.481))).success
+    with pytest.raises((InvalidInput, Unreachable)):
+        result.check()
+
+
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=True, width=64), min_size=12, max_size=12))
+def test_no_numbers_whatsoever_upset_the_solver(_loose, numbers):
+    solver = _loose.copy()
+    solver.solve(START).check()
+    code = solver.track(np.array(numbers))
+    assert code in (1, 2)
+    assert solver.solve(START).success
+
+
+def test_fold_is_reported_with_the_way_to_it(tight):
+    """At z = 0.48 the path in +x ends near x = 0.237, the one in +y near y = 0.26."""
+    tight._w[layout.DETOURS] = 0.0
+    for axis, end, expected in ((0, (0.3, 0.02, 0.48), 0.237), (1, (0.0, 0.3, 0.48), 0.26)):
+        tight.reset()
+        tight.solve(START).check()
+        result = tight.solve(make_pose(end))
+        assert result.code == StatusCode.UNREACHABLE
+        assert "fold" in result.reason
+        assert 0 <= result.limiting_leg < 6
+        assert 0.5 < result.reached < 1.0
+        assert result.best_pose[axis] == pytest.approx(expected, abs=2e-3)
+        np.testing.assert_allclose(tight.pose, START)
+        assert tight.solve(result.best_pose).success
+
+
+@pytest.mark.parametrize(
+    ("limits", "end", "words"),
+    [
+        (Limits(length=(0.05, 0.55)), (0.0, 0.0, 0.6), "longer"),
+        (Limits(length=(0.35, 1.2)), (0.0, 0.0, 0.3), "shorter"),
+        (Limits(force=1.0), (0.0, 0.1, 0.5), "force"),
+        (Limits(curvature=2.0), (0.0, 0.1, 0.48), "curvature"),
+    ],
+)
+def test_limits_are_kept_and_named(limits, end, words):
+    """The best pose lies just within the limit, and is solved."""
+    solver = ContinuumSolver(ContinuumRobot(limits=limits), 1e-12)
+    solver.solve(make_pose((0.0, 0.0, 0.45))).check()
+    result = solver.solve(make_pose(end))
+    assert result.code == StatusCode.UNREACHABLE
+    assert words in result.reason
+    assert 0 <= result.limiting_leg < 6
+    again = solver.solve(result.best_pose).check()
+    found = solver.analyse()
+    margin = {
+        "longer": 0.55 - again.lengths.max(),
+        "shorter": again.lengths.min() - 0.35,
+        "force": 1.0 - found.force.max(),
+        "curvature": 2.0 - found.curvature.max(),
+    }[words]
+    assert margin >= -1e-9
+    if result.reached > 0.0:
+        assert margin < 0.01
+
+
+def test_curvature_is_the_largest_along_the_rod(tight):
+    """Against a fine sampling of the 18-state rod."""
+    from continuum_oracle import shoot18
+
+    result = tight.solve(make_pose((0.05, 0.08, 0.5))).check()
+    found = tight.analyse().curvature
+    rod = tight.robot.rods[0]
+    for i in (0, 2):
+        n, m0 = result.forces[i], result.moments[i]
+        samples = [m0 @ m0]
+        for L in np.linspace(0.02, 1.0, 60) * result.lengths[i]:
+            m = shoot18(rod, n, m0, L, 1e-9)[2]
+            samples.append(m @ m)
+        assert found[i] == pytest.approx(np.sqrt(max(samples)) / rod.bending_stiffness, rel=5e-3)
+
+
+def test_tracking_near_and_far_agree(loose):
+    """A random walk with leaps: each answer equals a cold start's to the tolerance."""
+    rng = np.random.default_rng(9)
+    cold = ContinuumSolver(tolerance=1e-12)
+    pose = START.copy()
+    for k in range(60):
+        step = 0.03 if k % 7 == 0 else 0.002
+        pose = pose.copy()
+        pose[:3] = np.clip(
+            pose[:3] + rng.normal(size=3) * step, [-0.07, -0.07, 0.4], [0.07, 0.07, 0.6]
+        )
+        a = loose.solve(pose).check()
+        cold.reset()
+        b = cold.solve(pose).check()
+        np.testing.assert_allclose(a.lengths, b.lengths, rtol=0, atol=1e-4)
+
+
+def test_half_a_turn_is_refused_or_solved_but_ends(loose):
+    for axis in np.eye(3):
+        R = Rotation.from_rotvec(np.pi * axis).as_matrix()
+        result = loose.solve(make_pose((0, 0, 0.45), R))
+        assert result.code in (StatusCode.SUCCESS, StatusCode.UNREACHABLE)
+
+
+def test_a_load_too_heavy_for_home_is_refused():
+    from continuum_ik import NoHome
+
+    with pytest.raises(NoHome, match="%"):
+        ContinuumSolver(ContinuumRobot(load=Load(force=(0.0, 0.0, -5000.0))))
+
+
+def test_track_takes_quaternions(loose):
+    code = track(loose._w, np.array([0.0, 0.02, 0.48, 0.0, 0.0, 0.0, 1.0]))
+    assert code == 0
+    np.testing.assert_allclose(loose.pose, START)

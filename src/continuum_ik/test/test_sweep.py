@@ -1,0 +1,70 @@
+"""Workspace sweeps."""
+
+import numpy as np
+import pytest
+
+from continuum_ik import ContinuumSolver, draw_sweep, make_pose, sweep_workspace
+from kin_common.errors import Cancelled, InvalidInput, LimitExceeded, StatusCode
+from kin_common.task import Task
+
+
+def test_sweep_says_what_single_solves_say(loose):
+    seen = []
+    task = Task(on_progress=seen.append)
+    sweep = sweep_workspace(loose, (-0.3, -0.3, 0.4), (0.3, 0.3, 0.5), (13, 13, 3), task=task)
+    assert sweep.total == 507
+    assert 0.2 < sweep.reachable / sweep.total < 0.9
+    assert sweep.volume == pytest.approx(sweep.reachable * 0.05 * 0.05 * 0.05)
+    assert seen[-1].fraction == 1.0
+    assert any(0.0 < p.fraction < 1.0 for p in seen)
+    cold = ContinuumSolver()
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        k, j, i = (int(rng.integers(n)) for n in sweep.codes.shape)
+        cold.reset()
+        result = cold.solve(make_pose((sweep.x[i], sweep.y[j], sweep.z[k])))
+        if sweep.codes[k, j, i] == StatusCode.SUCCESS:
+            assert result.success
+            np.testing.assert_allclose(sweep.lengths[k, j, i], result.lengths, rtol=0, atol=2e-3)
+            assert sweep.fold_margin[k, j, i] > 0.0
+        else:
+            assert np.isnan(sweep.lengths[k, j, i]).all()
+            assert np.isnan(sweep.fold_margin[k, j, i])
+    # Symmetric about the plane x z.
+    same = sweep.codes == sweep.codes[:, ::-1]
+    assert same.mean() > 0.98
+
+
+def test_picture(loose):
+    sweep = sweep_workspace(loose, (-0.2, -0.2, 0.4), (0.2, 0.2, 0.5), (9, 9, 2))
+    png = draw_sweep(sweep)
+    assert png.startswith(b"\x89PNG")
+    assert len(png) > 5000
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "counts", "error"),
+    [
+        ((0, 0, 0.4), (0.1, 0.1, np.nan), (2, 2, 2), InvalidInput),
+        ((0, 0, 0.4), (-0.1, 0.1, 0.5), (2, 2, 2), InvalidInput),
+        ((0, 0, 0.4), (0.1, 0.1, 0.5), (0, 2, 2), InvalidInput),
+        ((0, 0, 0.4), (0.1, 0.1, 0.5), (2**31, 2**31, 2**31), LimitExceeded),
+        ((0, 0, 0.4), (0.1, 0.1, 0.5), (1000, 1000, 10), LimitExceeded),
+    ],
+)
+def test_nonsense_is_refused(loose, lower, upper, counts, error):
+    with pytest.raises(error):
+        sweep_workspace(loose, lower, upper, counts)
+
+
+def test_a_grid_that_cannot_be_reached_is_empty(loose):
+    sweep = sweep_workspace(loose, (5, 5, 5), (6, 6, 6), (4, 4, 4))
+    assert sweep.reachable == 0
+    assert draw_sweep(sweep).startswith(b"\x89PNG")
+
+
+def test_cancel(loose):
+    task = Task()
+    task.cancel()
+    with pytest.raises(Cancelled):
+        sweep_workspace(loose, (-0.2, -0.2, 0.4), (0.2, 0.2, 0.5), (20, 20, 20), task=task)
