@@ -19,6 +19,7 @@ from continuum_ik.equations import (
     evaluate,
     factorise,
     leg_error,
+    plan_steps,
     solve_linear,
     tangents,
 )
@@ -136,7 +137,7 @@ def correct(w: Array, furthest: float) -> bool:
     """
     for k in range(m.UNKNOWNS):
         w[m.TRIAL + k] = w[m.Y + k]
-    w[m.STEPS] = float(choose_steps(w, m.STEP_TABLE))
+    w[m.STEPS] = float(plan_steps(w))
     now = evaluate(w)
     fresh = False
     for _ in range(NEWTON_STEPS):
@@ -158,7 +159,7 @@ def correct(w: Array, furthest: float) -> bool:
         for k in range(m.UNKNOWNS):
             w[m.SAVED_STEP + k] = w[m.DELTA + k]
             w[m.Y + k] -= w[m.DELTA + k]
-        w[m.STEPS] = float(choose_steps(w, m.STEP_TABLE))
+        w[m.STEPS] = float(plan_steps(w))
         now = evaluate(w)
         for _ in range(HALVINGS):
             if now < previous:
@@ -254,7 +255,7 @@ def pose_between(w: Array, part: float) -> None:
 
 
 @njit(**KERNEL)
-def _twist(w: Array) -> None:
+def twist(w: Array) -> None:
     """Set TWIST to the way from START to TARGET: position, and rotation vector (base frame)."""
     a, b = m.START + m.ENTRY_POSE, m.TARGET
     for k in range(3):
@@ -303,7 +304,7 @@ def follow(w: Array) -> int:
         any case ANCHOR is the last point reached, REACHED how far along the path it lies, and
         WITHIN the last point within the limits.
     """
-    _twist(w)
+    twist(w)
     load(w, m.START)
     store(w, m.ANCHOR)
     store(w, m.WITHIN)

@@ -53,6 +53,10 @@ from continuum_ik.layout import (
     RODS,
     SCHUR,
     SCHUR_INV,
+    STEP_BIAS,
+    STEP_ERROR,
+    STEP_MEASURED,
+    STEP_TABLE,
     STEPS,
     STEPS_MAX,
     SUM_SQUARES,
@@ -92,6 +96,8 @@ from continuum_ik.rod import (
 
 #: Displacements of the Jacobian's differences: force [N] and moment [N m].
 FORCE_INCREMENT, MOMENT_INCREMENT = 1e-6, 1e-7
+#: Scaled pivot below which a rod's pivots are chosen anew; upright rods have 1/12 and more.
+SMALL_PIVOT = 1e-3
 
 
 @njit(**KERNEL)
@@ -139,6 +145,36 @@ def choose_steps(w: Array, table: int) -> int:
     while steps < STEPS_MAX and worst > w[table + steps - 1]:
         steps += 1
     return steps
+
+
+@njit(**KERNEL)
+def plan_steps(w: Array) -> int:
+    """Return the steps for a residual: by the table, and what a measurement adds to it.
+
+    The table is fitted to rods as robots bend them. Whenever the load has changed by a third, the
+    error is measured by doubling the steps, and rods that are bent harder get more.
+    """
+    worst = 0.0
+    for i in range(RODS):
+        nx, ny, nz = w[Y + N_X + i], w[Y + N_Y + i], w[Y + N_Z + i]
+        mx, my = w[Y + M_X + i], w[Y + M_Y + i]
+        e, L = w[INV_EI + i], w[LENGTH + i]
+        x2 = L * L * e * (math.sqrt(nx * nx + ny * ny + nz * nz) + e * (mx * mx + my * my))
+        worst = max(worst, x2)
+    base = choose_steps(w, STEP_TABLE)
+    if not 0.6 * w[STEP_MEASURED] <= worst <= 1.3 * w[STEP_MEASURED]:
+        w[STEP_MEASURED] = worst
+        steps = max(2, base)
+        shoot(w, 0, steps)
+        for k in range(UNKNOWNS):
+            w[DELTA + k] = w[P_X + k]
+        shoot(w, 0, min(2 * steps, 2 * STEPS_MAX))
+        error = 0.0
+        for k in range(UNKNOWNS):
+            error = max(error, abs(w[P_X + k] - w[DELTA + k]))
+        needed = 1.1 * steps * (max(error, 1e-30) / w[STEP_ERROR]) ** 0.125
+        w[STEP_BIAS] = max(0.0, math.ceil(min(needed, 2.0 * STEPS_MAX)) - base)
+    return min(STEPS_MAX, base + int(w[STEP_BIAS]))
 
 
 @njit(**KERNEL)
@@ -304,6 +340,100 @@ def _eliminate_rod(w: Array, i: int, a: Array) -> bool:
     return True
 
 
+Row = tuple[float, float, float, float, float, float]
+
+
+@njit(inline="always")
+def _normalise(a: Row) -> Row:
+    """Divide a row by its pivot, the first number; the columns move on by one, the last stays."""
+    p = 1.0 / a[0]
+    return (a[1] * p, a[2] * p, a[3] * p, a[4] * p, p, a[5] * p)
+
+
+@njit(inline="always")
+def _clear(r: Row, q: Row) -> Row:
+    """Take the pivot's column out of a row, given the normalised row of the pivot."""
+    f = r[0]
+    return (
+        r[1] - f * q[0],
+        r[2] - f * q[1],
+        r[3] - f * q[2],
+        r[4] - f * q[3],
+        -f * q[4],
+        r[5] - f * q[5],
+    )
+
+
+@njit(inline="always")
+def _scaled_row(w: Array, r: int, i: int, row: float, force: float, moment: float, L: float) -> Row:
+    """One equation of a rod, unknowns in the order L, m0y, m0x, nx, ny, nz."""
+    j = JACOBIAN + 48 * r + i
+    f, g = row * force, row * moment
+    return (
+        w[j + 40] * row * L,
+        w[j + 32] * g,
+        w[j + 24] * g,
+        w[j] * f,
+        w[j + 8] * f,
+        w[j + 16] * f,
+    )
+
+
+@njit(inline="always")
+def _store_row(w: Array, u: int, i: int, a: Row, unit: float, L: float, force: float) -> None:
+    """One unknown of a rod by its residuals and by the free nz, back in units."""
+    v, p = V + 40 * u + i, unit / L
+    w[v], w[v + 8], w[v + 16] = a[3] * p, a[4] * p, a[0] * p
+    w[v + 24], w[v + 32] = a[1] * unit, a[2] * unit
+    w[U + 8 * u + i] = -a[5] * unit / force
+
+
+@njit(**KERNEL)
+def _eliminate_rods(w: Array) -> bool:
+    """Eliminate all rods at once, with the pivots that suit rods which stand more or less upright.
+
+    Those are L for the height, m0y and m0x for the direction, nx and ny for the position; nz is
+    left free. False if a pivot is small: then each rod has to find its own.
+    """
+    L, EI = w[LENGTH_TYPICAL], w[EI_TYPICAL]
+    force, moment = EI / (L * L), EI / L
+    for i in range(LANES):
+        a = _scaled_row(w, 2, i, 1.0 / L, force, moment, L)
+        b = _scaled_row(w, 3, i, 1.0, force, moment, L)
+        c = _scaled_row(w, 4, i, 1.0, force, moment, L)
+        d = _scaled_row(w, 0, i, 1.0 / L, force, moment, L)
+        e = _scaled_row(w, 1, i, 1.0 / L, force, moment, L)
+        smallest = abs(a[0])
+        a = _normalise(a)
+        b, c, d, e = _clear(b, a), _clear(c, a), _clear(d, a), _clear(e, a)
+        smallest = min(smallest, abs(b[0]))
+        b = _normalise(b)
+        a, c, d, e = _clear(a, b), _clear(c, b), _clear(d, b), _clear(e, b)
+        smallest = min(smallest, abs(c[0]))
+        c = _normalise(c)
+        a, b, d, e = _clear(a, c), _clear(b, c), _clear(d, c), _clear(e, c)
+        smallest = min(smallest, abs(d[0]))
+        d = _normalise(d)
+        a, b, c, e = _clear(a, d), _clear(b, d), _clear(c, d), _clear(e, d)
+        smallest = min(smallest, abs(e[0]))
+        e = _normalise(e)
+        a, b, c, d = _clear(a, e), _clear(b, e), _clear(c, e), _clear(d, e)
+        k = w[MASK + i]  # the two rods that fill up must not move
+        _store_row(w, 5, i, a, L * k, L, force)
+        _store_row(w, 4, i, b, moment * k, L, force)
+        _store_row(w, 3, i, c, moment * k, L, force)
+        _store_row(w, 0, i, d, force * k, L, force)
+        _store_row(w, 1, i, e, force * k, L, force)
+        for j in range(5):
+            w[V + (10 + j) * 8 + i] = 0.0
+        w[U + 16 + i] = k
+        w[FREE + i] = smallest
+    worst = 1.0
+    for i in range(RODS):
+        worst = min(worst, w[FREE + i])
+    return worst > SMALL_PIVOT
+
+
 @njit(**KERNEL)
 def _reduce_platform(w: Array) -> None:
     """Fill W and SCHUR: the platform's equations by the rods' residuals and free unknowns."""
@@ -392,10 +522,11 @@ def factorise(w: Array, steps: int) -> bool:
 @njit(**KERNEL)
 def eliminate(w: Array) -> bool:
     """Factorise the Jacobian in JACOBIAN and MOMENT_JACOBIAN; False at a singular one."""
-    a = np.empty((5, 11))
-    for i in range(RODS):
-        if not _eliminate_rod(w, i, a):
-            return False
+    if not _eliminate_rods(w):
+        a = np.empty((5, 11))
+        for i in range(RODS):
+            if not _eliminate_rod(w, i, a):
+                return False
     _reduce_platform(w)
     return invert6(w[SCHUR : SCHUR + 36], w[SCHUR_INV : SCHUR_INV + 36])
 

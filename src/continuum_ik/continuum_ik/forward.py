@@ -24,7 +24,7 @@ from continuum_ik.continuation import (
     scaled,
     store,
 )
-from continuum_ik.equations import aim, choose_steps, evaluate, invert6, leg_error, solve_linear
+from continuum_ik.equations import aim, evaluate, invert6, leg_error, plan_steps, solve_linear
 from continuum_ik.pose import turn
 from continuum_ik.reasons import (
     FOLD,
@@ -101,7 +101,7 @@ def _correct_pose(w: Array, furthest_pose: float, furthest: float) -> bool:
     for _ in range(NEWTON_STEPS):
         for i in range(m.RODS):
             w[LENGTH + i] = w[m.LENGTHS + i]
-        w[m.STEPS] = float(choose_steps(w, m.STEP_TABLE))
+        w[m.STEPS] = float(plan_steps(w))
         now = evaluate(w)
         if not now < 1e12 or now > 100.0 * previous:
             return False

@@ -108,6 +108,7 @@ SOLVED_TOTAL, EVALUATIONS_TOTAL, REFRESHES_TOTAL, RECOVERED_TOTAL = S + 19, S + 
 DETOURS = S + 23  #: 1: may go round by home where the straight path fails
 REACHED_WITHIN = S + 25  #: part of the way that was reached within the limits
 HAS_HOME = S + 24
+STEP_ERROR, STEP_BIAS, STEP_MEASURED = S + 27, S + 28, S + 29  #: see equations.plan_steps
 SMALLEST = S + 26  #: smallest step of a path, as part of it: below it lies a fold
 STEP_TABLE = S + 32  #: x^2 up to which k + 1 steps do, for residuals
 STEPS_MAX = 64

@@ -446,10 +446,8 @@ class _Details:
                     self.margin[k], self.stable[k] = found.fold_margin, found.stable
                 if self.points:
                     self.shapes[k] = one.shapes(self.points)
-        fields = [
-            np.concatenate(rows) for rows in zip(*(vars(b).values() for b in parts), strict=True)
-        ]
-        return type(parts[0])(*fields)
+        rows = zip(*(vars(batch).values() for batch in parts), strict=True)
+        return Batch(*(np.concatenate(row) for row in rows))
 
     def fill(self, response: Any) -> None:
         response.jacobian = to_field(self.jacobian.reshape(-1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -196,6 +197,13 @@ def _tutorial(alpha1: float, alpha2: float) -> Array:
     return hole_pattern(0.087, math.radians(alpha1), math.radians(alpha2))
 
 
+def _plain(value: Any) -> Any:
+    """Read 207e9 as a number, which YAML 1.1 takes for a text unless it says 207.0e+9."""
+    if isinstance(value, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", value):
+        return float(value)
+    return value
+
+
 class _Section:
     """A mapping of the description, read with errors that name the place, and no key left over."""
 
@@ -225,7 +233,7 @@ class _Section:
         if key not in self.data:
             return default
         try:
-            return checks.number(self.place(key), self.data[key])
+            return checks.number(self.place(key), _plain(self.data[key]))
         except InvalidInput as error:
             raise RobotError(error.field, error.problem) from None
 
@@ -234,7 +242,7 @@ class _Section:
         if not isinstance(value, list) or len(value) != count:
             raise RobotError(self.place(key), f"must be a list of {count} numbers")
         try:
-            return tuple(checks.number(self.place(key), x) for x in value)
+            return tuple(checks.number(self.place(key), _plain(x)) for x in value)
         except InvalidInput as error:
             raise RobotError(error.field, error.problem) from None
 

@@ -462,7 +462,9 @@ def _forward_reason(reason: int, leg: int, reached: float) -> str:
 
 def _tolerances(tolerance: float) -> tuple[float, float]:
     checks.within("tolerance", tolerance, 1e-18, 1e-2)
-    return float(tolerance), 5e-10 if tolerance <= 1e-8 else math.inf
+    if tolerance <= 1e-16:
+        return float(tolerance), 2e-12
+    return float(tolerance), 5e-10 if tolerance <= 1e-8 else 0.04 * math.sqrt(tolerance)
 
 
 def _targets(poses: ArrayLike) -> Array:

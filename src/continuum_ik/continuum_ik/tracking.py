@@ -25,13 +25,14 @@ from continuum_ik.continuation import (
     pose_between,
     scaled,
     store,
+    twist,
     violated,
 )
 from continuum_ik.equations import (
     aim,
-    choose_steps,
     evaluate,
     leg_error,
+    plan_steps,
     solve_linear,
 )
 from continuum_ik.pose import read_pose
@@ -183,7 +184,7 @@ def _refresh(w: Array) -> bool:
 @njit(**KERNEL)
 def _certify(w: Array) -> bool:
     """Evaluate the prediction, and correct it by chord steps until it is within the tolerance."""
-    w[m.STEPS] = float(choose_steps(w, m.STEP_TABLE))
+    w[m.STEPS] = float(plan_steps(w))
     previous = math.inf
     for k in range(TRACK_EVALUATIONS):
         now = evaluate(w)
@@ -222,7 +223,7 @@ def _remember(w: Array) -> None:
 
 
 @njit(**KERNEL)
-def _back_off(w: Array, route: int) -> None:
+def _back_off(w: Array) -> None:
     """Find the last pose within the limits on a path that leaves them, by bisection.
 
     START and TARGET span the path, WITHIN is the last point of it that was seen within the limits.
@@ -239,6 +240,7 @@ def _back_off(w: Array, route: int) -> None:
         copy_entry(w, m.ORIGIN, m.START)
         for k in range(12):
             w[m.TARGET + k] = w[m.AIM + k]
+        twist(w)
         pose_between(w, middle)
         for k in range(12):
             w[m.TARGET + k] = w[m.POSE + k]
@@ -293,13 +295,12 @@ def _recover(w: Array) -> int:
                 # The tangents belong to the point before the last step.
                 w[m.AGE] = 0.0 if linearise_at_newest(w) else -1.0
                 return SUCCESS
-            if reason == NO_START or w[m.REACHED_WITHIN] > reached:
+            # Another way may lead to another, better solution of the same pose.
+            if reason == NO_START:
                 w[m.ROUTE] = float(route)
-                _back_off(w, route)
+                _back_off(w)
                 reason, reached, leg = broken, w[m.REACHED], w[m.LIMITING]
-            # The pose itself breaks a limit: no other way there would help.
-            break
-        if reason == NO_START:
+        elif reason == NO_START:
             reason, reached, leg = found, w[m.REACHED], w[m.LIMITING]
             w[m.ROUTE] = float(route)
             copy_entry(w, m.ANCHOR, m.BEST)

@@ -27,8 +27,8 @@ from continuum_ik.rod import (
     Array,
 )
 
-#: Error of the tip after N steps at load x: ERROR (x / 5.5)^POWER (12 / N)^8, fitted from above to
-#: random rods against the 18-state equations (test_rod.py holds it).
+#: Error of the tip after N steps at load x: ERROR (x / 5.5)^POWER (12 / N)^8, fitted to the rods of
+#: the tutorial's trajectory; equations.plan_steps adds steps where it does not hold.
 ERROR, POWER = 6e-9, 10.7
 
 
@@ -54,6 +54,7 @@ def set_tolerance(w: Array, tolerance: float, leg_tolerance: float) -> None:
     error = 0.02 * math.sqrt(tolerance)
     w[m.ACCEPT] = (math.sqrt(tolerance) - 1.5 * error) ** 2
     error = max(min(error, 0.5 * leg_tolerance), 1e-13)
+    w[m.STEP_ERROR], w[m.STEP_MEASURED], w[m.STEP_BIAS] = error, -1.0, 0.0
     w[m.STEP_TABLE : m.STEP_TABLE + m.STEPS_MAX] = step_table(error)
     w[m.COARSE_TABLE : m.COARSE_TABLE + m.STEPS_MAX] = step_table(1e-4)
     # Extrapolating further pays only while the prediction is better than the tolerance is tight.

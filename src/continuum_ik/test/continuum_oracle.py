@@ -50,26 +50,35 @@ def residual36(robot, pose, forces, moments, lengths, rtol=1e-12, tutorial=False
 
 
 def refine(robot, result, pose, rounds=6):
-    """Solve to the bottom with the 18-state rods: Newton, with differences for the Jacobian."""
+    """Solve to the bottom with the 18-state rods: chord steps, rod by rod differences for J."""
     y = np.concatenate([np.hstack([result.forces, result.moments]).ravel(), result.lengths])
-    scale = np.concatenate([np.tile([0.1, 0.1, 0.1, 0.05, 0.05], 6), np.full(6, 0.1)])
+    RE = pose[3:].reshape(3, 3)
 
     def f(y):
         x = y[:30].reshape(6, 5)
         return residual36(robot, pose, x[:, :3], x[:, 3:], y[30:])
 
-    r = f(y)
-    J = np.empty((36, 36))
-    for j in range(36):
-        h = 1e-6 * scale[j]
-        up, down = y.copy(), y.copy()
-        up[j] += h
-        down[j] -= h
-        J[:, j] = (f(up) - f(down)) / (2.0 * h)
+    J = np.zeros((36, 36))
+    for i in range(6):
+        arm = RE @ robot.platform[i]
+        x = np.append(y[5 * i : 5 * i + 5], y[30 + i])
+        p0, R0, m0 = shoot18(robot.rods[i], x[:3], x[3:5], x[5], 1e-11)
+        for j in range(6):
+            h = 1e-6
+            moved = x.copy()
+            moved[j] += h
+            p, R, m = shoot18(robot.rods[i], moved[:3], moved[3:5], moved[5], 1e-11)
+            column = 5 * i + j if j < 5 else 30 + i
+            J[5 * i : 5 * i + 3, column] = (p - p0) / h
+            J[5 * i + 3 : 5 * i + 5, column] = 2.0 * (RE.T @ (R - R0)[:, 2])[:2] / h
+            dn = (moved[:3] - x[:3]) / h
+            J[30:33, column] = -dn
+            J[33:, column] = -((m - m0) / h + np.cross(arm, dn))
     inverse = np.linalg.inv(J)
+    r = f(y)
     for _ in range(rounds):
         y = y - inverse @ r
         r = f(y)
-        if r @ r < 1e-24:
+        if r @ r < 1e-23:
             break
     return y[30:], float(r @ r)

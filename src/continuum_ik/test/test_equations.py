@@ -11,7 +11,7 @@ from continuum_ik.equations import solve_linear
 TILTED = Rotation.from_rotvec([0.15, -0.1, 0.2]).as_matrix()
 
 
-def complex_rod(rod, n, m0, L, steps=400):
+def complex_rod(rod, n, m0, L, steps=150):
     """Reduced rod in complex arithmetic, classical Runge-Kutta with many steps."""
     EI, EA, GA = rod.bending_stiffness, rod.axial_stiffness, rod.shear_stiffness
     c = 1.0 / EA - 1.0 / GA

@@ -28,22 +28,42 @@ def pose_error(a, b):
 
 
 def test_forward_of_inverse_is_the_pose_over_thousands(tight):
-    """2000 random tilted poses; forward kinematics starts at home and knows only the lengths."""
-    poses = random_poses(np.random.default_rng(4), 2000)
+    """2000 random tilted poses, found again from their lengths alone and a pose 3 mm away."""
+    rng = np.random.default_rng(4)
+    poses = random_poses(rng, 2000)
     batch = tight.solve_many(poses, independent=True, threads=2)
-    reachable = batch.codes == StatusCode.SUCCESS
-    assert reachable.mean() > 0.9
-    found, codes, sums, _ = tight.forward_many(
-        batch.lengths[reachable], independent=True, threads=2
-    )
-    assert (codes == StatusCode.SUCCESS).all()
-    assert sums.max() <= 1e-12
-    for a, b in zip(found, poses[reachable], strict=True):
-        position, rotation = pose_error(a, b)
+    reachable = np.flatnonzero(batch.codes == StatusCode.SUCCESS)
+    assert len(reachable) > 1800
+    compared = 0
+    for k in reachable:
+        near = poses[k].copy()
+        near[:3] += rng.uniform(-0.003, 0.003, 3)
+        one = tight.copy()
+        if one.track(poses[k]) != 0 or one.track(near) != 0:
+            continue  # the pose 3 mm away lies beyond a fold
+        result = one.forward(batch.lengths[k]).check()
+        position, rotation = pose_error(result.pose, poses[k])
         assert position < 1e-7
         assert rotation < 1e-6
-        R = a[3:].reshape(3, 3)
+        assert result.residual <= 1e-12
+        R = result.pose[3:].reshape(3, 3)
         assert np.abs(R.T @ R - np.eye(3)).max() < 1e-12
+        compared += 1
+    assert compared > 1800
+
+
+def test_forward_from_home(tight):
+    """Knowing only the lengths: nearly always the pose; else another equilibrium, or a snap."""
+    poses = random_poses(np.random.default_rng(4), 1000)
+    batch = tight.solve_many(poses, independent=True, threads=2)
+    reachable = batch.codes == StatusCode.SUCCESS
+    lengths = batch.lengths[reachable]
+    found, codes, sums, _ = tight.forward_many(lengths, independent=True, threads=2)
+    solved = codes == StatusCode.SUCCESS
+    assert solved.mean() > 0.99
+    assert sums[solved].max() <= 1e-12
+    right = np.abs(found[:, :3] - poses[reachable][:, :3]).max(axis=1) < 1e-7
+    assert right.mean() > 0.99
 
 
 def test_forward_follows_a_path_and_takes_a_guess(loose):
@@ -89,7 +109,7 @@ def test_stiffness_is_what_loads_do():
     lengths = solver.solve(pose).check().lengths
     found = solver.analyse()
     np.testing.assert_allclose(found.stiffness @ found.compliance, np.eye(6), atol=1e-6)
-    for j, h in ((0, 1e-4), (2, 1e-3), (4, 1e-5), (5, 1e-5)):
+    for j, h in ((0, 5e-3), (2, 5e-2), (4, 2e-4), (5, 1e-4)):
         moved = []
         for sign in (-1.0, 1.0):
             F, M = np.array(load.force), np.array(load.moment)
@@ -100,8 +120,12 @@ def test_stiffness_is_what_loads_do():
         change = np.concatenate(
             [moved[1][:3] - moved[0][:3], Rotation.from_matrix(R).as_rotvec()]
         ) / (2.0 * h)
-        scale = np.abs(found.compliance[:, j]).max()
-        np.testing.assert_allclose(change, found.compliance[:, j], rtol=0, atol=2e-4 * scale)
+        wrench = np.eye(6)[j]
+        # The force acts at its point, so that it also turns the platform.
+        wrench[3:] += np.cross(pose[3:].reshape(3, 3) @ load.point, wrench[:3])
+        expected = found.compliance @ wrench
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(change, expected, rtol=0, atol=1e-3 * scale)
 
 
 def test_stiffness_is_symmetric_without_load_and_positive_at_home(tight):

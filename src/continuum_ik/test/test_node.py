@@ -6,18 +6,19 @@ import time
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
-from continuum_ik import ContinuumSolver, make_pose
-from continuum_ik.node import ContinuumNode
-from continuum_ik.trajectory import benchmark_trajectory
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Pose, PoseStamped
-from kin_common.qos import COMMAND, STATE
-from kin_common.testing import wait_until
 from kin_interfaces.action import SweepWorkspace
 from kin_interfaces.msg import SolveStatus
 from kin_interfaces.srv import SolveContinuumFK, SolveContinuumIK
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
+
+from continuum_ik import ContinuumSolver, make_pose
+from continuum_ik.node import ContinuumNode
+from continuum_ik.trajectory import benchmark_trajectory
+from kin_common.qos import COMMAND, STATE
+from kin_common.testing import wait_until
 
 pytestmark = pytest.mark.node
 
@@ -72,9 +73,7 @@ def test_services(ros):
     assert len(answer.jacobian) == len(answer.stiffness) == 3 * 36
     assert all(answer.stable)
     assert min(answer.fold_margin) > 0.0
-    np.testing.assert_allclose(
-        np.array(answer.forces).reshape(3, 6, 3).sum(axis=1), 0.0, atol=1e-6
-    )
+    np.testing.assert_allclose(np.array(answer.forces).reshape(3, 6, 3).sum(axis=1), 0.0, atol=1e-6)
 
     back = SolveContinuumFK.Request()
     back.lengths = lengths.ravel().tolist()
@@ -193,9 +192,9 @@ def test_a_stream_at_1_khz_through_the_real_node(ros):
     process = ros.process("continuum_ik", "continuum_ik_node")
     joints = listen(ros, JointState, "/joint_states")
     seen = diagnostics(ros)
-    target = ros.publisher(PoseStamped, "/target", COMMAND)
     path = benchmark_trajectory(10)
-    wait_until(lambda: seen, 60.0, "the node")
+    wait_until(lambda: seen.get("state") == "active", 180.0, "the node")
+    target = ros.publisher(PoseStamped, "/target", COMMAND)
     begin = time.monotonic()
     for k, row in enumerate(path):
         due = begin + 1e-3 * k
@@ -208,14 +207,15 @@ def test_a_stream_at_1_khz_through_the_real_node(ros):
         20.0,
         "the last target's lengths",
     )
-    wait_until(lambda: int(float(seen.get("targets", 0))) > 0, 10.0, "counts")
-    time.sleep(1.5)
-    received, solved = int(float(seen["targets"])), int(float(seen["solved"]))
-    superseded = int(float(seen["targets superseded"]))
-    assert received == solved + superseded
-    assert "targets refused" not in seen
-    # DDS itself may overtake with a queue of one; the node takes most of the stream.
-    assert received > 500
+
+    def counts():
+        keys = ("targets total", "solved total", "targets superseded")
+        return [int(float(seen.get(key, 0))) for key in keys]
+
+    # Diagnostics come once a second; in the end every target is accounted for. DDS itself may
+    # overtake with a queue of one; the node takes most of the stream.
+    wait_until(lambda: counts()[0] > 100 and counts()[0] == sum(counts()[1:]), 20.0, "counts")
+    assert "targets refused total" not in seen
     assert process.is_running()
 
 
@@ -258,6 +258,7 @@ def test_sweep_action_with_progress_and_cancel(ros):
     goal.counts = [21, 21, 3]
     goal.orientation.w = 1.0
     goal.picture = True
+    goal.timeout = 100.0
     seen = []
     result = ros.send_goal(
         SweepWorkspace, "/continuum_ik/sweep_workspace", goal, 120.0, on_feedback=seen.append

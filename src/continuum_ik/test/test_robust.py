@@ -67,8 +67,8 @@ def test_cold_start_anywhere():
     rng = np.random.default_rng(2)
     cold, warm = ContinuumSolver(tolerance=1e-12), ContinuumSolver(tolerance=1e-12)
     for _ in range(40):
-        position = rng.uniform([-0.08, -0.08, 0.3], [0.08, 0.08, 0.75])
-        pose = make_pose(position, Rotation.from_rotvec(rng.uniform(-0.2, 0.2, 3)).as_matrix())
+        position = rng.uniform([-0.04, -0.04, 0.35], [0.04, 0.04, 0.65])
+        pose = make_pose(position, Rotation.from_rotvec(rng.uniform(-0.1, 0.1, 3)).as_matrix())
         cold.reset()
         a = cold.solve(pose).check()
         b = warm.solve(pose).check()
@@ -192,7 +192,7 @@ def test_tracking_near_and_far_agree(loose):
         step = 0.03 if k % 7 == 0 else 0.002
         pose = pose.copy()
         pose[:3] = np.clip(
-            pose[:3] + rng.normal(size=3) * step, [-0.07, -0.07, 0.4], [0.07, 0.07, 0.6]
+            pose[:3] + rng.normal(size=3) * step, [-0.05, -0.05, 0.4], [0.05, 0.05, 0.6]
         )
         a = loose.solve(pose).check()
         cold.reset()
