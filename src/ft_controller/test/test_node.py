@@ -3,7 +3,6 @@ import signal
 import time
 
 import numpy as np
-import psutil
 import pytest
 
 pytest.importorskip("rclpy")
@@ -300,6 +299,5 @@ def test_no_orphans_and_no_memory_left_however_the_node_ends(ros, processes, end
     }[ending]()
     node.wait(20.0)
     assert processes.gone(children), [p for p in children if p.is_running()]
-    assert not [p for p in psutil.process_iter() if p.pid in {c.pid for c in children}]
     if ending != "kill":
         assert node.returncode in (0, -signal.SIGINT, -signal.SIGTERM)
