@@ -295,7 +295,7 @@ def render_numba(precision: str, mode: str) -> str:
         f"SIZE = {8 if precision == 'f64' else 4}\nBLOCK = {BLOCK}\n"
         f"FLAGS = {{{flags}}}\n"
         'inlined = njit(forceinline=True, error_model="numpy", fastmath=FLAGS)\n'
-        'shared = njit(error_model="numpy")\n'
+        "shared = inlined\n"
         'compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath=FLAGS)\n'
         "\n\n"
         "@shared\ndef load(where, row, step, rows, count, scratch, first):\n"

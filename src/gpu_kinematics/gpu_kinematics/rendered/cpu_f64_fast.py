@@ -16,7 +16,7 @@ SIZE = 8
 BLOCK = 256
 FLAGS = {"arcp", "contract", "nsz"}
 inlined = njit(forceinline=True, error_model="numpy", fastmath=FLAGS)
-shared = njit(error_model="numpy")
+shared = inlined
 compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath=FLAGS)
 
 
