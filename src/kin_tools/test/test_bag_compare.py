@@ -92,6 +92,13 @@ def test_rows_in_any_order():
     assert not verdict(joints([1, 2, 3]), joints([1, 2, 3]), rules).good  # no whole rows
 
 
+def test_rows_that_occur_several_times_are_counted():
+    rules = {"fields": {"position": {"unordered": True}}}
+    assert verdict(joints([1, 1, 2]), joints([2, 1, 1]), rules).good
+    result = verdict(joints([1, 1, 2]), joints([1, 2, 2]), rules)
+    assert "any order" in result.first.path
+
+
 def test_unordered_angles():
     rules = {"fields": {"position": {"unordered": True, "angle": True, "absolute": 1e-6}}}
     assert verdict(joints([0.0, math.pi]), joints([-math.pi, 2 * math.pi]), rules).good

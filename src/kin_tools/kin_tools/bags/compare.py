@@ -28,6 +28,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import maximum_bipartite_matching
 from scipy.spatial import cKDTree
 
 from kin_common.checks import number
@@ -323,6 +325,9 @@ class _Comparison:
                 pair = (rows[index].tolist(), others[nearest[index]].tolist())
                 first, second = pair[::-1] if swapped else pair
                 self.note(f"{path} (row {index}, in any order)", first, second, excess)
+        if self.left == _PER_MESSAGE and (lonely := _unmatched(old, new, rule)) is not None:
+            row = old[lonely].tolist()
+            self.note(f"{path} (row {lonely}, in any order)", row, "fewer of these")
 
     def lists(self, path: str, name: str, rule: Rule, expected: list[Any], got: list[Any]) -> None:
         if len(expected) != len(got):
@@ -379,6 +384,22 @@ def _nearest(
     else:
         distance, index = cKDTree(others).query(rows, p=np.inf)
     return np.atleast_1d(distance), np.atleast_1d(index)
+
+
+def _unmatched(rows: NDArray[np.float64], others: NDArray[np.float64], rule: Rule) -> int | None:
+    """A row that is left over when each is given a partner of its own; None if there is none."""
+    pairs = []
+    for index, row in enumerate(rows):
+        gap = np.asarray(rule.difference(row, others)).max(axis=1)
+        allowed = max(rule.absolute, rule.relative * float(np.nanmax(np.abs(row))))
+        pairs += [(index, partner) for partner in np.flatnonzero(gap <= allowed)]
+    if not pairs:
+        return 0
+    left, right = np.array(pairs).T
+    graph = csr_matrix((np.ones(len(pairs)), (left, right)), shape=(len(rows), len(others)))
+    partners = maximum_bipartite_matching(graph, perm_type="column")
+    alone = np.flatnonzero(partners < 0)
+    return int(alone[0]) if len(alone) else None
 
 
 def _by_topic(messages: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, list[Any]]]:
