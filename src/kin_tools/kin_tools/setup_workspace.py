@@ -63,6 +63,7 @@ class Workspace:
         with self._alone():
             self._environment()
             self._packages()
+            self._compiled_kernels()
 
     # The virtual environment -------------------------------------------------------------------
 
@@ -271,6 +272,30 @@ class Workspace:
         _progress_end()
         if colcon_process.returncode != 0:
             raise SetupError(_explain_colcon(log, self.cache / "colcon-log" / "latest"))
+
+    def _compiled_kernels(self) -> None:
+        """Drop compiled kernels whose package has changed.
+
+        numba notices a change of the file that holds a kernel, but not of a constant or a kernel
+        that it uses from another file.
+        """
+        stamps = self.cache / "numba-stamps"
+        stamps.mkdir(exist_ok=True)
+        for folder in self._package_folders():
+            name = package_name(folder)
+            modules = sorted((folder / name).rglob("*.py"))
+            if not modules:
+                continue
+            digest = _digest(modules, base=folder)
+            if _read(stamps / name) == digest:
+                continue
+            # numba names a folder of its cache after the folder of the source and a digest of its
+            # path; what kin_common holds is compiled into the kernels of all packages.
+            folders = {path.parent.name for path in modules}
+            for cached in (self.cache / "numba").glob("*"):
+                if name == "kin_common" or cached.name.rpartition("_")[0] in folders:
+                    shutil.rmtree(cached, ignore_errors=True)
+            _replace(stamps / name, digest)
 
     # Locking -----------------------------------------------------------------------------------
 
