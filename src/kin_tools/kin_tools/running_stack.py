@@ -90,6 +90,9 @@ class RunningStack:
     def wait_ready(self, timeout: float = 240.0) -> None:
         """Wait until the monitor says that every expected node is active.
 
+        A node that is active and reports a fault counts: the controller stops safely when it loses
+        its arm, which on a busy machine happens.
+
         Raises:
             NotConverged: It does not; with the monitor's sentence, and the end of the log.
         """
@@ -108,7 +111,7 @@ class RunningStack:
                 )
             except (SolveTimeout, Unreachable):
                 continue
-            if answer.ready:
+            if not (answer.missing or answer.silent or answer.starting):
                 return
             sentence = answer.status.message
         tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-40:])
