@@ -271,9 +271,9 @@ class _Pipeline:
                 n = int(offsets[job.loop + 1]) - first
                 job.bits = self._bits(first, n)
                 corners = 1 << job.bits
-                job.side, spare = np.empty((12, corners)), np.empty((12, corners))
+                job.side, spare = np.empty((corners, 12)), np.empty((corners, 12))
                 paper_kernels.corner_products(
-                    C, translation, scalar, job.box, first, n, np.empty(12), job.side, spare
+                    C, translation, scalar, job.box, first, n, np.empty((4, 16)), job.side, spare
                 )
             target.put(batch)
 
@@ -289,8 +289,8 @@ class _Pipeline:
                 n = int(offsets[job.loop + 1]) - first
                 job.low = np.empty((job.bits, 2, 12))
                 job.high = np.empty((job.bits, 2, 12))
-                folds = np.empty((3, 1 << job.bits))
-                blocks = np.empty((2, 4))
+                folds = np.empty((2, 1 << job.bits, 12))
+                blocks = np.empty((2, 4, 12))
                 paper_kernels.project(
                     job.side, translation, first, n, job.bits, folds, blocks, job.low, job.high
                 )

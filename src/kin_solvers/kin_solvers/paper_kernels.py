@@ -114,50 +114,90 @@ def corner_products(
     box: Any,
     first: Any,
     n: Any,
-    matrix: Any,
+    G: Any,
     side: Any,
     spare: Any,
 ) -> Any:
-    """VU0 with shared partial products: side[12, corner]; the same numbers as the naive version."""
-    f = first
-    count = 0
-    target = side if n % 2 == 1 else spare
+    """VU0 with shared partial products: side[corner, 12]; the same numbers as the naive version.
+
+    The prefixes Z_1 C_1 ... Z_t C_t of all corners are made joint by joint, in ``side`` and
+    ``spare`` in turn. ``G``, shape (4, 16), takes the matrices of one joint at its corners.
+    """
+    count = 1
     bits = 0
     for t in range(n):
         f = first + t
-        source = target
-        if t > 0:
-            target = spare if (n - 1 - t) % 2 == 1 else side
-        corners = 2 if translation[f] else 4
         s = scalar[f]
-        for i in range(corners):
-            y = box[s, i & 1]
-            z = 0.0 if translation[f] else box[s + 1, i >> 1]
-            _corner_matrix(C[f], translation[f], y, z, matrix)
-            if t == 0:
-                for r in range(12):
-                    target[r, i] = matrix[r]
-                continue
-            base = i * count
-            for r in range(3):
-                for c in range(4):
-                    g0 = matrix[c]
-                    g1 = matrix[4 + c]
-                    g2 = matrix[8 + c]
-                    x0 = source[4 * r]
-                    x1 = source[4 * r + 1]
-                    x2 = source[4 * r + 2]
-                    x3 = source[4 * r + 3]
-                    out = target[4 * r + c]
-                    if c == 3:
-                        for j in range(count):
-                            out[base + j] = x0[j] * g0 + x1[j] * g1 + x2[j] * g2 + x3[j]
-                    else:
-                        for j in range(count):
-                            out[base + j] = x0[j] * g0 + x1[j] * g1 + x2[j] * g2
-        count = corners if t == 0 else count * corners
+        corners = 2 if translation[f] else 4
         bits += 1 if translation[f] else 2
+        _joint_corners(C, f, translation[f], box, s, G)
+        if t == 0:
+            for i in range(corners):
+                for r in range(12):
+                    if n % 2 == 1:
+                        side[i, r] = G[i, r]
+                    else:
+                        spare[i, r] = G[i, r]
+        elif (n - t) % 2 == 1:
+            _times(spare, count, G, corners, side)
+        else:
+            _times(side, count, G, corners, spare)
+        count *= corners
     return bits
+
+
+@jit
+def _joint_corners(C: Any, f: Any, translation: Any, box: Any, s: Any, G: Any) -> Any:
+    """G[i] = Z C[f] at the corners of one joint, with the row (0, 0, 0, 1) below."""
+    for i in range(2 if translation else 4):
+        y = box[s, i & 1]
+        z = 0.0 if translation else box[s + 1, i >> 1]
+        for c in range(4):
+            a = C[f, c]
+            b = C[f, 4 + c]
+            G[i, c] = a if translation else y * a - z * b
+            G[i, 4 + c] = b if translation else z * a + y * b
+            G[i, 8 + c] = C[f, 8 + c]
+            G[i, 12 + c] = 1.0 if c == 3 else 0.0
+        if translation:
+            G[i, 11] += y
+
+
+@jit
+def _times(source: Any, count: Any, G: Any, corners: Any, out: Any) -> Any:
+    """out[i count + j] = source[j] G[i]; the row (0, 0, 0, 1) in G keeps the columns alike."""
+    for i in range(corners):
+        for r in range(3):
+            g0 = G[i, 0]
+            g1 = G[i, 1]
+            g2 = G[i, 2]
+            g3 = G[i, 3]
+            g4 = G[i, 4]
+            g5 = G[i, 5]
+            g6 = G[i, 6]
+            g7 = G[i, 7]
+            g8 = G[i, 8]
+            g9 = G[i, 9]
+            g10 = G[i, 10]
+            g11 = G[i, 11]
+            e0 = G[i, 12]
+            e1 = G[i, 13]
+            e2 = G[i, 14]
+            e3 = G[i, 15]
+            for j in range(count):
+                a = source[j, 4 * r]
+                b = source[j, 4 * r + 1]
+                c = source[j, 4 * r + 2]
+                d = source[j, 4 * r + 3]
+                x0 = a * g0 + b * g4 + c * g8 + d * e0
+                x1 = a * g1 + b * g5 + c * g9 + d * e1
+                x2 = a * g2 + b * g6 + c * g10 + d * e2
+                x3 = a * g3 + b * g7 + c * g11 + d * e3
+                k = i * count + j
+                out[k, 4 * r] = x0
+                out[k, 4 * r + 1] = x1
+                out[k, 4 * r + 2] = x2
+                out[k, 4 * r + 3] = x3
 
 
 @jit
@@ -172,109 +212,418 @@ def project(
     low: Any,
     high: Any,
 ) -> Any:
-    """VU1 with folds: the joints in turn, the slowest-varying first."""
-    spare = folds[2]
-    for r in range(12):
-        size = 1 << bits
-        b = bits
-        folded = False
-        for t in range(n - 1, -1, -1):
-            corners = 2 if translation[first + t] else 4
-            size //= corners
-            b -= 1 if corners == 2 else 2
-            for i in range(corners):
-                if folded:
-                    x = _lowest(folds[0], i * size, size, spare)
-                    y = _highest(folds[1], i * size, size, spare)
-                else:
-                    x = _lowest(side[r], i * size, size, spare)
-                    y = _highest(side[r], i * size, size, spare)
-                blocks[0, i] = x
-                blocks[1, i] = y
+    """VU1 with folds: the joints in turn, the slowest-varying first.
+
+    A joint's corners are the blocks of what is left; their extremes are the projections, and
+    folding the blocks into one leaves the extremes over that joint. ``folds`` has the shape
+    (2, corners, 12), ``blocks`` (2, 4, 12).
+    """
+    corners = 2 if translation[first + n - 1] else 4
+    _fold_corners(side, (1 << bits) // corners, corners, folds, blocks)
+    _project_rest(translation, first, n, bits, folds, blocks, low, high)
+
+
+@jit
+def _project_rest(
+    translation: Any,
+    first: Any,
+    n: Any,
+    bits: Any,
+    folds: Any,
+    blocks: Any,
+    low: Any,
+    high: Any,
+) -> Any:
+    """Go on from the folds of the last joint."""
+    size = 1 << bits
+    b = bits
+    for t in range(n - 1, -1, -1):
+        corners = 2 if translation[first + t] else 4
+        size //= corners
+        b -= 1 if corners == 2 else 2
+        if t < n - 1:
+            _fold_extremes(size, corners, folds, blocks)
+        for r in range(12):
+            x = blocks[0, 0, r]
+            y = blocks[0, 1, r]
             if corners == 2:
-                for end in range(2):
-                    low[b, end, r] = blocks[0, end]
-                    high[b, end, r] = blocks[1, end]
-            else:
-                low[b, 0, r] = min(blocks[0, 0], blocks[0, 2])
-                high[b, 0, r] = max(blocks[1, 0], blocks[1, 2])
-                low[b, 1, r] = min(blocks[0, 1], blocks[0, 3])
-                high[b, 1, r] = max(blocks[1, 1], blocks[1, 3])
-                low[b + 1, 0, r] = min(blocks[0, 0], blocks[0, 1])
-                high[b + 1, 0, r] = max(blocks[1, 0], blocks[1, 1])
-                low[b + 1, 1, r] = min(blocks[0, 2], blocks[0, 3])
-                high[b + 1, 1, r] = max(blocks[1, 2], blocks[1, 3])
-            if t > 0:
-                if folded:
-                    _fold(folds[0], folds[1], size, corners, folds[0], folds[1])
-                else:
-                    _fold(side[r], side[r], size, corners, folds[0], folds[1])
-                folded = True
+                low[b, 0, r] = x
+                low[b, 1, r] = y
+                continue
+            z = blocks[0, 2, r]
+            w = blocks[0, 3, r]
+            low[b, 0, r] = x if x < z else z
+            low[b, 1, r] = y if y < w else w
+            low[b + 1, 0, r] = x if x < y else y
+            low[b + 1, 1, r] = z if z < w else w
+        for r in range(12):
+            x = blocks[1, 0, r]
+            y = blocks[1, 1, r]
+            if corners == 2:
+                high[b, 0, r] = x
+                high[b, 1, r] = y
+                continue
+            z = blocks[1, 2, r]
+            w = blocks[1, 3, r]
+            high[b, 0, r] = x if x > z else z
+            high[b, 1, r] = y if y > w else w
+            high[b + 1, 0, r] = x if x > y else y
+            high[b + 1, 1, r] = z if z > w else w
 
 
 @jit
-def _lowest(values: Any, base: Any, size: Any, spare: Any) -> Any:
-    """Minimum of a stretch whose length is a power of two, halving it: that runs in vectors."""
-    if size > 8:
-        size //= 2
+def project_products(
+    C: Any,
+    translation: Any,
+    scalar: Any,
+    box: Any,
+    first: Any,
+    n: Any,
+    G: Any,
+    side: Any,
+    spare: Any,
+    folds: Any,
+    blocks: Any,
+    low: Any,
+    high: Any,
+) -> Any:
+    """VU0 and VU1 in one: the same numbers as ``corner_products`` and ``project``."""
+    last = first + n - 1
+    if n == 1 or translation[last]:
+        bits = corner_products(C, translation, scalar, box, first, n, G, side, spare)
+        project(side, translation, first, n, bits, folds, blocks, low, high)
+        return
+    bits = corner_products(C, translation, scalar, box, first, n - 1, G, side, spare)
+    _joint_corners(C, last, False, box, scalar[last], G)
+    _last_rotation(side, 1 << bits, G, folds, blocks)
+    _project_rest(translation, first, n, bits + 2, folds, blocks, low, high)
+
+
+@jit
+def _fold_corners(side: Any, size: Any, corners: Any, folds: Any, blocks: Any) -> Any:
+    """Extremes of every block of ``side``, and over the blocks; four columns at a time."""
+    for i in range(corners):
+        start = i * size
+        for c in range(0, 12, 4):
+            a0 = b0 = side[start, c]
+            a1 = b1 = side[start, c + 1]
+            a2 = b2 = side[start, c + 2]
+            a3 = b3 = side[start, c + 3]
+            for j in range(start + 1, start + size):
+                x0 = side[j, c]
+                x1 = side[j, c + 1]
+                x2 = side[j, c + 2]
+                x3 = side[j, c + 3]
+                a0 = x0 if x0 < a0 else a0
+                a1 = x1 if x1 < a1 else a1
+                a2 = x2 if x2 < a2 else a2
+                a3 = x3 if x3 < a3 else a3
+                b0 = x0 if x0 > b0 else b0
+                b1 = x1 if x1 > b1 else b1
+                b2 = x2 if x2 > b2 else b2
+                b3 = x3 if x3 > b3 else b3
+            blocks[0, i, c] = a0
+            blocks[0, i, c + 1] = a1
+            blocks[0, i, c + 2] = a2
+            blocks[0, i, c + 3] = a3
+            blocks[1, i, c] = b0
+            blocks[1, i, c + 1] = b1
+            blocks[1, i, c + 2] = b2
+            blocks[1, i, c + 3] = b3
+    if corners == 2:
         for j in range(size):
-            u = values[base + j]
-            v = values[base + size + j]
-            spare[j] = u if u < v else v
-        while size > 8:
-            size //= 2
-            for j in range(size):
-                u = spare[j]
-                v = spare[size + j]
-                spare[j] = u if u < v else v
-        x = spare[0]
-        for j in range(1, size):
-            x = spare[j] if spare[j] < x else x
-        return x
-    x = values[base]
-    for j in range(1, size):
-        x = values[base + j] if values[base + j] < x else x
-    return x
-
-
-@jit
-def _highest(values: Any, base: Any, size: Any, spare: Any) -> Any:
-    """Maximum of a stretch whose length is a power of two."""
-    if size > 8:
-        size //= 2
-        for j in range(size):
-            u = values[base + j]
-            v = values[base + size + j]
-            spare[j] = u if u > v else v
-        while size > 8:
-            size //= 2
-            for j in range(size):
-                u = spare[j]
-                v = spare[size + j]
-                spare[j] = u if u > v else v
-        x = spare[0]
-        for j in range(1, size):
-            x = spare[j] if spare[j] > x else x
-        return x
-    x = values[base]
-    for j in range(1, size):
-        x = values[base + j] if values[base + j] > x else x
-    return x
-
-
-@jit
-def _fold(source_low: Any, source_high: Any, size: Any, corners: Any, low: Any, high: Any) -> Any:
-    """Minima and maxima over the blocks of the slowest joint."""
+            for c in range(12):
+                x = side[j, c]
+                y = side[size + j, c]
+                folds[0, j, c] = x if x < y else y
+                folds[1, j, c] = x if x > y else y
+        return
     for j in range(size):
-        x = source_low[j]
-        y = source_high[j]
-        for i in range(1, corners):
-            u = source_low[i * size + j]
-            v = source_high[i * size + j]
-            x = u if u < x else x
-            y = v if v > y else y
-        low[j] = x
-        high[j] = y
+        for c in range(12):
+            x = side[j, c]
+            y = side[size + j, c]
+            z = side[2 * size + j, c]
+            w = side[3 * size + j, c]
+            p = x if x < y else y
+            q = z if z < w else w
+            folds[0, j, c] = p if p < q else q
+            p = x if x > y else y
+            q = z if z > w else w
+            folds[1, j, c] = p if p > q else q
+
+
+@jit
+def _fold_extremes(size: Any, corners: Any, folds: Any, blocks: Any) -> Any:
+    """The same on minima and maxima that are already folded, in place."""
+    for c in range(0, 12, 4):
+        for i in range(corners):
+            start = i * size
+            a0 = folds[0, start, c]
+            b0 = folds[1, start, c]
+            a1 = folds[0, start, c + 1]
+            b1 = folds[1, start, c + 1]
+            a2 = folds[0, start, c + 2]
+            b2 = folds[1, start, c + 2]
+            a3 = folds[0, start, c + 3]
+            b3 = folds[1, start, c + 3]
+            for j in range(start + 1, start + size):
+                x0 = folds[0, j, c]
+                y0 = folds[1, j, c]
+                x1 = folds[0, j, c + 1]
+                y1 = folds[1, j, c + 1]
+                x2 = folds[0, j, c + 2]
+                y2 = folds[1, j, c + 2]
+                x3 = folds[0, j, c + 3]
+                y3 = folds[1, j, c + 3]
+                a0 = x0 if x0 < a0 else a0
+                a1 = x1 if x1 < a1 else a1
+                a2 = x2 if x2 < a2 else a2
+                a3 = x3 if x3 < a3 else a3
+                b0 = y0 if y0 > b0 else b0
+                b1 = y1 if y1 > b1 else b1
+                b2 = y2 if y2 > b2 else b2
+                b3 = y3 if y3 > b3 else b3
+            blocks[0, i, c] = a0
+            blocks[0, i, c + 1] = a1
+            blocks[0, i, c + 2] = a2
+            blocks[0, i, c + 3] = a3
+            blocks[1, i, c] = b0
+            blocks[1, i, c + 1] = b1
+            blocks[1, i, c + 2] = b2
+            blocks[1, i, c + 3] = b3
+        for j in range(size):
+            a0 = folds[0, j, c]
+            b0 = folds[1, j, c]
+            a1 = folds[0, j, c + 1]
+            b1 = folds[1, j, c + 1]
+            a2 = folds[0, j, c + 2]
+            b2 = folds[1, j, c + 2]
+            a3 = folds[0, j, c + 3]
+            b3 = folds[1, j, c + 3]
+            for k in range(size + j, corners * size, size):
+                x0 = folds[0, k, c]
+                y0 = folds[1, k, c]
+                x1 = folds[0, k, c + 1]
+                y1 = folds[1, k, c + 1]
+                x2 = folds[0, k, c + 2]
+                y2 = folds[1, k, c + 2]
+                x3 = folds[0, k, c + 3]
+                y3 = folds[1, k, c + 3]
+                a0 = x0 if x0 < a0 else a0
+                a1 = x1 if x1 < a1 else a1
+                a2 = x2 if x2 < a2 else a2
+                a3 = x3 if x3 < a3 else a3
+                b0 = y0 if y0 > b0 else b0
+                b1 = y1 if y1 > b1 else b1
+                b2 = y2 if y2 > b2 else b2
+                b3 = y3 if y3 > b3 else b3
+            folds[0, j, c] = a0
+            folds[0, j, c + 1] = a1
+            folds[0, j, c + 2] = a2
+            folds[0, j, c + 3] = a3
+            folds[1, j, c] = b0
+            folds[1, j, c + 1] = b1
+            folds[1, j, c + 2] = b2
+            folds[1, j, c + 3] = b3
+
+
+@jit
+def _last_rotation(source: Any, count: Any, G: Any, folds: Any, blocks: Any) -> Any:
+    """Products with the last joint and its folds in one pass, four columns at a time.
+
+    The products themselves are not kept. Rows 2 and 3 of the joint's matrices are alike at its
+    four corners.
+    """
+    for r in range(0, 12, 4):
+        p00 = G[0, 0]
+        q00 = G[0, 4]
+        p01 = G[0, 1]
+        q01 = G[0, 5]
+        p02 = G[0, 2]
+        q02 = G[0, 6]
+        p03 = G[0, 3]
+        q03 = G[0, 7]
+        p10 = G[1, 0]
+        q10 = G[1, 4]
+        p11 = G[1, 1]
+        q11 = G[1, 5]
+        p12 = G[1, 2]
+        q12 = G[1, 6]
+        p13 = G[1, 3]
+        q13 = G[1, 7]
+        p20 = G[2, 0]
+        q20 = G[2, 4]
+        p21 = G[2, 1]
+        q21 = G[2, 5]
+        p22 = G[2, 2]
+        q22 = G[2, 6]
+        p23 = G[2, 3]
+        q23 = G[2, 7]
+        p30 = G[3, 0]
+        q30 = G[3, 4]
+        p31 = G[3, 1]
+        q31 = G[3, 5]
+        p32 = G[3, 2]
+        q32 = G[3, 6]
+        p33 = G[3, 3]
+        q33 = G[3, 7]
+        s0 = G[0, 8]
+        e0 = G[0, 12]
+        s1 = G[0, 9]
+        e1 = G[0, 13]
+        s2 = G[0, 10]
+        e2 = G[0, 14]
+        s3 = G[0, 11]
+        e3 = G[0, 15]
+        a00 = _INF
+        b00 = -_INF
+        a01 = _INF
+        b01 = -_INF
+        a02 = _INF
+        b02 = -_INF
+        a03 = _INF
+        b03 = -_INF
+        a10 = _INF
+        b10 = -_INF
+        a11 = _INF
+        b11 = -_INF
+        a12 = _INF
+        b12 = -_INF
+        a13 = _INF
+        b13 = -_INF
+        a20 = _INF
+        b20 = -_INF
+        a21 = _INF
+        b21 = -_INF
+        a22 = _INF
+        b22 = -_INF
+        a23 = _INF
+        b23 = -_INF
+        a30 = _INF
+        b30 = -_INF
+        a31 = _INF
+        b31 = -_INF
+        a32 = _INF
+        b32 = -_INF
+        a33 = _INF
+        b33 = -_INF
+        for j in range(count):
+            a = source[j, r]
+            b = source[j, r + 1]
+            c = source[j, r + 2]
+            d = source[j, r + 3]
+            x00 = a * p00 + b * q00 + c * s0 + d * e0
+            x01 = a * p01 + b * q01 + c * s1 + d * e1
+            x02 = a * p02 + b * q02 + c * s2 + d * e2
+            x03 = a * p03 + b * q03 + c * s3 + d * e3
+            x10 = a * p10 + b * q10 + c * s0 + d * e0
+            x11 = a * p11 + b * q11 + c * s1 + d * e1
+            x12 = a * p12 + b * q12 + c * s2 + d * e2
+            x13 = a * p13 + b * q13 + c * s3 + d * e3
+            x20 = a * p20 + b * q20 + c * s0 + d * e0
+            x21 = a * p21 + b * q21 + c * s1 + d * e1
+            x22 = a * p22 + b * q22 + c * s2 + d * e2
+            x23 = a * p23 + b * q23 + c * s3 + d * e3
+            x30 = a * p30 + b * q30 + c * s0 + d * e0
+            x31 = a * p31 + b * q31 + c * s1 + d * e1
+            x32 = a * p32 + b * q32 + c * s2 + d * e2
+            x33 = a * p33 + b * q33 + c * s3 + d * e3
+            a00 = x00 if x00 < a00 else a00
+            a01 = x01 if x01 < a01 else a01
+            a02 = x02 if x02 < a02 else a02
+            a03 = x03 if x03 < a03 else a03
+            b00 = x00 if x00 > b00 else b00
+            b01 = x01 if x01 > b01 else b01
+            b02 = x02 if x02 > b02 else b02
+            b03 = x03 if x03 > b03 else b03
+            a10 = x10 if x10 < a10 else a10
+            a11 = x11 if x11 < a11 else a11
+            a12 = x12 if x12 < a12 else a12
+            a13 = x13 if x13 < a13 else a13
+            b10 = x10 if x10 > b10 else b10
+            b11 = x11 if x11 > b11 else b11
+            b12 = x12 if x12 > b12 else b12
+            b13 = x13 if x13 > b13 else b13
+            a20 = x20 if x20 < a20 else a20
+            a21 = x21 if x21 < a21 else a21
+            a22 = x22 if x22 < a22 else a22
+            a23 = x23 if x23 < a23 else a23
+            b20 = x20 if x20 > b20 else b20
+            b21 = x21 if x21 > b21 else b21
+            b22 = x22 if x22 > b22 else b22
+            b23 = x23 if x23 > b23 else b23
+            a30 = x30 if x30 < a30 else a30
+            a31 = x31 if x31 < a31 else a31
+            a32 = x32 if x32 < a32 else a32
+            a33 = x33 if x33 < a33 else a33
+            b30 = x30 if x30 > b30 else b30
+            b31 = x31 if x31 > b31 else b31
+            b32 = x32 if x32 > b32 else b32
+            b33 = x33 if x33 > b33 else b33
+            u0 = x00 if x00 < x10 else x10
+            u1 = x01 if x01 < x11 else x11
+            u2 = x02 if x02 < x12 else x12
+            u3 = x03 if x03 < x13 else x13
+            v0 = x20 if x20 < x30 else x30
+            v1 = x21 if x21 < x31 else x31
+            v2 = x22 if x22 < x32 else x32
+            v3 = x23 if x23 < x33 else x33
+            l0 = u0 if u0 < v0 else v0
+            l1 = u1 if u1 < v1 else v1
+            l2 = u2 if u2 < v2 else v2
+            l3 = u3 if u3 < v3 else v3
+            u0 = x00 if x00 > x10 else x10
+            u1 = x01 if x01 > x11 else x11
+            u2 = x02 if x02 > x12 else x12
+            u3 = x03 if x03 > x13 else x13
+            v0 = x20 if x20 > x30 else x30
+            v1 = x21 if x21 > x31 else x31
+            v2 = x22 if x22 > x32 else x32
+            v3 = x23 if x23 > x33 else x33
+            h0 = u0 if u0 > v0 else v0
+            h1 = u1 if u1 > v1 else v1
+            h2 = u2 if u2 > v2 else v2
+            h3 = u3 if u3 > v3 else v3
+            folds[0, j, r] = l0
+            folds[0, j, r + 1] = l1
+            folds[0, j, r + 2] = l2
+            folds[0, j, r + 3] = l3
+            folds[1, j, r] = h0
+            folds[1, j, r + 1] = h1
+            folds[1, j, r + 2] = h2
+            folds[1, j, r + 3] = h3
+        blocks[0, 0, r] = a00
+        blocks[0, 0, r + 1] = a01
+        blocks[0, 0, r + 2] = a02
+        blocks[0, 0, r + 3] = a03
+        blocks[1, 0, r] = b00
+        blocks[1, 0, r + 1] = b01
+        blocks[1, 0, r + 2] = b02
+        blocks[1, 0, r + 3] = b03
+        blocks[0, 1, r] = a10
+        blocks[0, 1, r + 1] = a11
+        blocks[0, 1, r + 2] = a12
+        blocks[0, 1, r + 3] = a13
+        blocks[1, 1, r] = b10
+        blocks[1, 1, r + 1] = b11
+        blocks[1, 1, r + 2] = b12
+        blocks[1, 1, r + 3] = b13
+        blocks[0, 2, r] = a20
+        blocks[0, 2, r + 1] = a21
+        blocks[0, 2, r + 2] = a22
+        blocks[0, 2, r + 3] = a23
+        blocks[1, 2, r] = b20
+        blocks[1, 2, r + 1] = b21
+        blocks[1, 2, r + 2] = b22
+        blocks[1, 2, r + 3] = b23
+        blocks[0, 3, r] = a30
+        blocks[0, 3, r + 1] = a31
+        blocks[0, 3, r + 2] = a32
+        blocks[0, 3, r + 3] = a33
+        blocks[1, 3, r] = b30
+        blocks[1, 3, r + 1] = b31
+        blocks[1, 3, r + 2] = b32
+        blocks[1, 3, r + 3] = b33
 
 
 @jit
@@ -415,7 +764,7 @@ def reduce_box(
     high: Any,
 ) -> Any:
     """Reduce_Box (Fig. 3), in place."""
-    matrices, products, side, spare, folds, blocks, clipped = buffers
+    matrices, products, side, spare, folds, blocks, G, clipped = buffers
     for l in range(point.size):
         first = offsets[l]
         n = offsets[l + 1] - first
@@ -423,10 +772,9 @@ def reduce_box(
             bits = corner_products_naive(C, translation, scalar, box, first, n, matrices, products)
             project_naive(products, bits, low, high)
         else:
-            bits = corner_products(
-                C, translation, scalar, box, first, n, blocks.reshape(-1)[8:], side, spare
+            project_products(
+                C, translation, scalar, box, first, n, G, side, spare, folds, blocks, low, high
             )
-            project(side, translation, first, n, bits, folds, blocks, low, high)
         if not clip_loop(
             translation, scalar, first, n, l, point, C_first, delta, low, high, box, clipped
         ):
@@ -502,10 +850,11 @@ def search(
     buffers = (
         np.empty((longest_loop, 12)),
         np.empty((corners if naive else 1, 12)),
-        np.empty((12, 1 if naive else corners)),
-        np.empty((12, 1 if naive else corners)),
-        np.empty((3, corners)),
-        np.empty((5, 4)),
+        np.empty((1 if naive else corners, 12)),
+        np.empty((1 if naive else corners, 12)),
+        np.empty((2, 1 if naive else corners, 12)),
+        np.empty((2, 4, 12)),
+        np.empty((4, 16)),
         np.empty((S, 2)),
     )
     low = np.empty((most_bits, 2, 12))
