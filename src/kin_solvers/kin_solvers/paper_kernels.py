@@ -19,7 +19,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 
 #: Padding of the clippings against rounding.
 PAD = 4e-15
@@ -27,6 +29,93 @@ EMPTY, REDUCED = 0, 1
 _INF = math.inf
 
 jit = njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
+
+# Four neighbouring numbers as one vector: the compiler does not find these by itself. Operations
+# and their order are those of the plain code, so the results are the same to the last bit.
+_FOUR = ir.VectorType(ir.DoubleType(), 4)
+
+
+def _at(builder: Any, address: Any, index: int = 0) -> Any:
+    place = builder.add(address, ir.Constant(ir.IntType(64), 32 * index))
+    return builder.inttoptr(place, ir.PointerType(_FOUR))
+
+
+def _get(builder: Any, address: Any, index: int = 0) -> Any:
+    return builder.load(_at(builder, address, index), align=8)
+
+
+def _put(builder: Any, value: Any, address: Any, index: int = 0) -> Any:
+    builder.store(value, _at(builder, address, index), align=8)
+
+
+def _spread(builder: Any, vector: Any, lane: int) -> Any:
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), 4), [lane] * 4)
+    return builder.shuffle_vector(vector, ir.Constant(_FOUR, ir.Undefined), zeros)
+
+
+def _least(builder: Any, x: Any, y: Any) -> Any:
+    return builder.select(builder.fcmp_ordered("<", x, y), x, y)
+
+
+def _most(builder: Any, x: Any, y: Any) -> Any:
+    return builder.select(builder.fcmp_ordered(">", x, y), x, y)
+
+
+def _row_product(builder: Any, row: Any, matrix: Any, index: int) -> Any:
+    """Row (4) times matrix (4 x 4) number ``index``, summed from left to right."""
+    total = None
+    for k in range(4):
+        term = builder.fmul(_spread(builder, row, k), _get(builder, matrix, 4 * index + k))
+        total = term if total is None else builder.fadd(total, term)
+    return total
+
+
+@intrinsic
+def _times_row(typing: Any, out: Any, row: Any, matrix: Any) -> Any:
+    """Row times matrix into ``out``, given the addresses of the numbers."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out, row, matrix = arguments
+        _put(builder, _row_product(builder, _get(builder, row), matrix, 0), out)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp, types.intp), generate
+
+
+@intrinsic
+def _fold_row(typing: Any, low: Any, high: Any, other_low: Any, other_high: Any) -> Any:
+    """Lower ``low`` and raise ``high`` to the other extremes, given addresses."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        low, high, x, y = arguments
+        least = _least(builder, _get(builder, x), _get(builder, low))
+        most = _most(builder, _get(builder, y), _get(builder, high))
+        _put(builder, least, low)
+        _put(builder, most, high)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp, types.intp, types.intp), generate
+
+
+@intrinsic
+def _fold_products(typing: Any, row: Any, matrices: Any, low: Any, high: Any, blocks: Any) -> Any:
+    """Products of a row with four matrices: their extremes, and those of each kept in blocks."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        row, matrices, low, high, blocks = arguments
+        values = _get(builder, row)
+        x = [_row_product(builder, values, matrices, i) for i in range(4)]
+        old = [_get(builder, blocks, 3 * i) for i in range(8)]
+        least = _least(builder, _least(builder, x[0], x[1]), _least(builder, x[2], x[3]))
+        most = _most(builder, _most(builder, x[0], x[1]), _most(builder, x[2], x[3]))
+        _put(builder, least, low)
+        _put(builder, most, high)
+        for i in range(4):
+            _put(builder, _least(builder, x[i], old[i]), blocks, 3 * i)
+            _put(builder, _most(builder, x[i], old[4 + i]), blocks, 3 * (4 + i))
+        return context.get_dummy_value()
+
+    return types.void(*[types.intp] * 5), generate
 
 
 @jit
@@ -165,39 +254,14 @@ def _joint_corners(C: Any, f: Any, translation: Any, box: Any, s: Any, G: Any) -
 
 @jit
 def _times(source: Any, count: Any, G: Any, corners: Any, out: Any) -> Any:
-    """out[i count + j] = source[j] G[i]; the row (0, 0, 0, 1) in G keeps the columns alike."""
+    """out[i count + j] = source[j] G[i]."""
+    rows = source.ctypes.data
+    matrices = G.ctypes.data
+    target = out.ctypes.data
     for i in range(corners):
-        for r in range(3):
-            g0 = G[i, 0]
-            g1 = G[i, 1]
-            g2 = G[i, 2]
-            g3 = G[i, 3]
-            g4 = G[i, 4]
-            g5 = G[i, 5]
-            g6 = G[i, 6]
-            g7 = G[i, 7]
-            g8 = G[i, 8]
-            g9 = G[i, 9]
-            g10 = G[i, 10]
-            g11 = G[i, 11]
-            e0 = G[i, 12]
-            e1 = G[i, 13]
-            e2 = G[i, 14]
-            e3 = G[i, 15]
-            for j in range(count):
-                a = source[j, 4 * r]
-                b = source[j, 4 * r + 1]
-                c = source[j, 4 * r + 2]
-                d = source[j, 4 * r + 3]
-                x0 = a * g0 + b * g4 + c * g8 + d * e0
-                x1 = a * g1 + b * g5 + c * g9 + d * e1
-                x2 = a * g2 + b * g6 + c * g10 + d * e2
-                x3 = a * g3 + b * g7 + c * g11 + d * e3
-                k = i * count + j
-                out[k, 4 * r] = x0
-                out[k, 4 * r + 1] = x1
-                out[k, 4 * r + 2] = x2
-                out[k, 4 * r + 3] = x3
+        for r in range(3 * count):
+            _times_row(target + 32 * r, rows + 32 * r, matrices + 128 * i)
+        target += 96 * count
 
 
 @jit
@@ -355,275 +419,39 @@ def _fold_corners(side: Any, size: Any, corners: Any, folds: Any, blocks: Any) -
 @jit
 def _fold_extremes(size: Any, corners: Any, folds: Any, blocks: Any) -> Any:
     """The same on minima and maxima that are already folded, in place."""
-    for c in range(0, 12, 4):
-        for i in range(corners):
-            start = i * size
-            a0 = folds[0, start, c]
-            b0 = folds[1, start, c]
-            a1 = folds[0, start, c + 1]
-            b1 = folds[1, start, c + 1]
-            a2 = folds[0, start, c + 2]
-            b2 = folds[1, start, c + 2]
-            a3 = folds[0, start, c + 3]
-            b3 = folds[1, start, c + 3]
-            for j in range(start + 1, start + size):
-                x0 = folds[0, j, c]
-                y0 = folds[1, j, c]
-                x1 = folds[0, j, c + 1]
-                y1 = folds[1, j, c + 1]
-                x2 = folds[0, j, c + 2]
-                y2 = folds[1, j, c + 2]
-                x3 = folds[0, j, c + 3]
-                y3 = folds[1, j, c + 3]
-                a0 = x0 if x0 < a0 else a0
-                a1 = x1 if x1 < a1 else a1
-                a2 = x2 if x2 < a2 else a2
-                a3 = x3 if x3 < a3 else a3
-                b0 = y0 if y0 > b0 else b0
-                b1 = y1 if y1 > b1 else b1
-                b2 = y2 if y2 > b2 else b2
-                b3 = y3 if y3 > b3 else b3
-            blocks[0, i, c] = a0
-            blocks[0, i, c + 1] = a1
-            blocks[0, i, c + 2] = a2
-            blocks[0, i, c + 3] = a3
-            blocks[1, i, c] = b0
-            blocks[1, i, c + 1] = b1
-            blocks[1, i, c + 2] = b2
-            blocks[1, i, c + 3] = b3
-        for j in range(size):
-            a0 = folds[0, j, c]
-            b0 = folds[1, j, c]
-            a1 = folds[0, j, c + 1]
-            b1 = folds[1, j, c + 1]
-            a2 = folds[0, j, c + 2]
-            b2 = folds[1, j, c + 2]
-            a3 = folds[0, j, c + 3]
-            b3 = folds[1, j, c + 3]
-            for k in range(size + j, corners * size, size):
-                x0 = folds[0, k, c]
-                y0 = folds[1, k, c]
-                x1 = folds[0, k, c + 1]
-                y1 = folds[1, k, c + 1]
-                x2 = folds[0, k, c + 2]
-                y2 = folds[1, k, c + 2]
-                x3 = folds[0, k, c + 3]
-                y3 = folds[1, k, c + 3]
-                a0 = x0 if x0 < a0 else a0
-                a1 = x1 if x1 < a1 else a1
-                a2 = x2 if x2 < a2 else a2
-                a3 = x3 if x3 < a3 else a3
-                b0 = y0 if y0 > b0 else b0
-                b1 = y1 if y1 > b1 else b1
-                b2 = y2 if y2 > b2 else b2
-                b3 = y3 if y3 > b3 else b3
-            folds[0, j, c] = a0
-            folds[0, j, c + 1] = a1
-            folds[0, j, c + 2] = a2
-            folds[0, j, c + 3] = a3
-            folds[1, j, c] = b0
-            folds[1, j, c + 1] = b1
-            folds[1, j, c + 2] = b2
-            folds[1, j, c + 3] = b3
+    low = folds.ctypes.data
+    high = low + 96 * folds.shape[1]
+    for i in range(corners):
+        for c in range(12):
+            blocks[0, i, c] = folds[0, i * size, c]
+            blocks[1, i, c] = folds[1, i * size, c]
+    block = blocks.ctypes.data
+    for i in range(corners):
+        start = 96 * i * size
+        for at in range(0, 96 * size, 96):
+            for c in range(0, 96, 32):
+                k = start + at + c
+                _fold_row(block + c, block + 384 + c, low + k, high + k)
+                if i > 0:
+                    _fold_row(low + at + c, high + at + c, low + k, high + k)
+        block += 96
 
 
 @jit
 def _last_rotation(source: Any, count: Any, G: Any, folds: Any, blocks: Any) -> Any:
-    """Products with the last joint and its folds in one pass, four columns at a time.
-
-    The products themselves are not kept. Rows 2 and 3 of the joint's matrices are alike at its
-    four corners.
-    """
-    for r in range(0, 12, 4):
-        p00 = G[0, 0]
-        q00 = G[0, 4]
-        p01 = G[0, 1]
-        q01 = G[0, 5]
-        p02 = G[0, 2]
-        q02 = G[0, 6]
-        p03 = G[0, 3]
-        q03 = G[0, 7]
-        p10 = G[1, 0]
-        q10 = G[1, 4]
-        p11 = G[1, 1]
-        q11 = G[1, 5]
-        p12 = G[1, 2]
-        q12 = G[1, 6]
-        p13 = G[1, 3]
-        q13 = G[1, 7]
-        p20 = G[2, 0]
-        q20 = G[2, 4]
-        p21 = G[2, 1]
-        q21 = G[2, 5]
-        p22 = G[2, 2]
-        q22 = G[2, 6]
-        p23 = G[2, 3]
-        q23 = G[2, 7]
-        p30 = G[3, 0]
-        q30 = G[3, 4]
-        p31 = G[3, 1]
-        q31 = G[3, 5]
-        p32 = G[3, 2]
-        q32 = G[3, 6]
-        p33 = G[3, 3]
-        q33 = G[3, 7]
-        s0 = G[0, 8]
-        e0 = G[0, 12]
-        s1 = G[0, 9]
-        e1 = G[0, 13]
-        s2 = G[0, 10]
-        e2 = G[0, 14]
-        s3 = G[0, 11]
-        e3 = G[0, 15]
-        a00 = _INF
-        b00 = -_INF
-        a01 = _INF
-        b01 = -_INF
-        a02 = _INF
-        b02 = -_INF
-        a03 = _INF
-        b03 = -_INF
-        a10 = _INF
-        b10 = -_INF
-        a11 = _INF
-        b11 = -_INF
-        a12 = _INF
-        b12 = -_INF
-        a13 = _INF
-        b13 = -_INF
-        a20 = _INF
-        b20 = -_INF
-        a21 = _INF
-        b21 = -_INF
-        a22 = _INF
-        b22 = -_INF
-        a23 = _INF
-        b23 = -_INF
-        a30 = _INF
-        b30 = -_INF
-        a31 = _INF
-        b31 = -_INF
-        a32 = _INF
-        b32 = -_INF
-        a33 = _INF
-        b33 = -_INF
-        for j in range(count):
-            a = source[j, r]
-            b = source[j, r + 1]
-            c = source[j, r + 2]
-            d = source[j, r + 3]
-            x00 = a * p00 + b * q00 + c * s0 + d * e0
-            x01 = a * p01 + b * q01 + c * s1 + d * e1
-            x02 = a * p02 + b * q02 + c * s2 + d * e2
-            x03 = a * p03 + b * q03 + c * s3 + d * e3
-            x10 = a * p10 + b * q10 + c * s0 + d * e0
-            x11 = a * p11 + b * q11 + c * s1 + d * e1
-            x12 = a * p12 + b * q12 + c * s2 + d * e2
-            x13 = a * p13 + b * q13 + c * s3 + d * e3
-            x20 = a * p20 + b * q20 + c * s0 + d * e0
-            x21 = a * p21 + b * q21 + c * s1 + d * e1
-            x22 = a * p22 + b * q22 + c * s2 + d * e2
-            x23 = a * p23 + b * q23 + c * s3 + d * e3
-            x30 = a * p30 + b * q30 + c * s0 + d * e0
-            x31 = a * p31 + b * q31 + c * s1 + d * e1
-            x32 = a * p32 + b * q32 + c * s2 + d * e2
-            x33 = a * p33 + b * q33 + c * s3 + d * e3
-            a00 = x00 if x00 < a00 else a00
-            a01 = x01 if x01 < a01 else a01
-            a02 = x02 if x02 < a02 else a02
-            a03 = x03 if x03 < a03 else a03
-            b00 = x00 if x00 > b00 else b00
-            b01 = x01 if x01 > b01 else b01
-            b02 = x02 if x02 > b02 else b02
-            b03 = x03 if x03 > b03 else b03
-            a10 = x10 if x10 < a10 else a10
-            a11 = x11 if x11 < a11 else a11
-            a12 = x12 if x12 < a12 else a12
-            a13 = x13 if x13 < a13 else a13
-            b10 = x10 if x10 > b10 else b10
-            b11 = x11 if x11 > b11 else b11
-            b12 = x12 if x12 > b12 else b12
-            b13 = x13 if x13 > b13 else b13
-            a20 = x20 if x20 < a20 else a20
-            a21 = x21 if x21 < a21 else a21
-            a22 = x22 if x22 < a22 else a22
-            a23 = x23 if x23 < a23 else a23
-            b20 = x20 if x20 > b20 else b20
-            b21 = x21 if x21 > b21 else b21
-            b22 = x22 if x22 > b22 else b22
-            b23 = x23 if x23 > b23 else b23
-            a30 = x30 if x30 < a30 else a30
-            a31 = x31 if x31 < a31 else a31
-            a32 = x32 if x32 < a32 else a32
-            a33 = x33 if x33 < a33 else a33
-            b30 = x30 if x30 > b30 else b30
-            b31 = x31 if x31 > b31 else b31
-            b32 = x32 if x32 > b32 else b32
-            b33 = x33 if x33 > b33 else b33
-            u0 = x00 if x00 < x10 else x10
-            u1 = x01 if x01 < x11 else x11
-            u2 = x02 if x02 < x12 else x12
-            u3 = x03 if x03 < x13 else x13
-            v0 = x20 if x20 < x30 else x30
-            v1 = x21 if x21 < x31 else x31
-            v2 = x22 if x22 < x32 else x32
-            v3 = x23 if x23 < x33 else x33
-            l0 = u0 if u0 < v0 else v0
-            l1 = u1 if u1 < v1 else v1
-            l2 = u2 if u2 < v2 else v2
-            l3 = u3 if u3 < v3 else v3
-            u0 = x00 if x00 > x10 else x10
-            u1 = x01 if x01 > x11 else x11
-            u2 = x02 if x02 > x12 else x12
-            u3 = x03 if x03 > x13 else x13
-            v0 = x20 if x20 > x30 else x30
-            v1 = x21 if x21 > x31 else x31
-            v2 = x22 if x22 > x32 else x32
-            v3 = x23 if x23 > x33 else x33
-            h0 = u0 if u0 > v0 else v0
-            h1 = u1 if u1 > v1 else v1
-            h2 = u2 if u2 > v2 else v2
-            h3 = u3 if u3 > v3 else v3
-            folds[0, j, r] = l0
-            folds[0, j, r + 1] = l1
-            folds[0, j, r + 2] = l2
-            folds[0, j, r + 3] = l3
-            folds[1, j, r] = h0
-            folds[1, j, r + 1] = h1
-            folds[1, j, r + 2] = h2
-            folds[1, j, r + 3] = h3
-        blocks[0, 0, r] = a00
-        blocks[0, 0, r + 1] = a01
-        blocks[0, 0, r + 2] = a02
-        blocks[0, 0, r + 3] = a03
-        blocks[1, 0, r] = b00
-        blocks[1, 0, r + 1] = b01
-        blocks[1, 0, r + 2] = b02
-        blocks[1, 0, r + 3] = b03
-        blocks[0, 1, r] = a10
-        blocks[0, 1, r + 1] = a11
-        blocks[0, 1, r + 2] = a12
-        blocks[0, 1, r + 3] = a13
-        blocks[1, 1, r] = b10
-        blocks[1, 1, r + 1] = b11
-        blocks[1, 1, r + 2] = b12
-        blocks[1, 1, r + 3] = b13
-        blocks[0, 2, r] = a20
-        blocks[0, 2, r + 1] = a21
-        blocks[0, 2, r + 2] = a22
-        blocks[0, 2, r + 3] = a23
-        blocks[1, 2, r] = b20
-        blocks[1, 2, r + 1] = b21
-        blocks[1, 2, r + 2] = b22
-        blocks[1, 2, r + 3] = b23
-        blocks[0, 3, r] = a30
-        blocks[0, 3, r + 1] = a31
-        blocks[0, 3, r + 2] = a32
-        blocks[0, 3, r + 3] = a33
-        blocks[1, 3, r] = b30
-        blocks[1, 3, r + 1] = b31
-        blocks[1, 3, r + 2] = b32
-        blocks[1, 3, r + 3] = b33
+    """Products with the last joint and its folds in one pass; the products are not kept."""
+    for i in range(4):
+        for c in range(12):
+            blocks[0, i, c] = _INF
+            blocks[1, i, c] = -_INF
+    rows = source.ctypes.data
+    matrices = G.ctypes.data
+    low = folds.ctypes.data
+    high = low + 96 * folds.shape[1]
+    block = blocks.ctypes.data
+    for c in range(0, 96, 32):
+        for k in range(c, 96 * count, 96):
+            _fold_products(rows + k, matrices, low + k, high + k, block + c)
 
 
 @jit
