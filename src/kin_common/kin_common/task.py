@@ -39,6 +39,10 @@ class Progress:
     counters: dict[str, float] = field(default_factory=dict)
 
 
+#: Longest wait in one piece [s].
+_LONGEST_WAIT = 3600.0
+
+
 class AlarmClock:
     """Calls functions at given times from one thread, which starts with the first alarm.
 
@@ -86,7 +90,8 @@ class AlarmClock:
                 when, number = self._due[0]
                 left = when - time.monotonic()
                 if left > 0.0:
-                    self._ready.wait(left)
+                    # The system's waits know no centuries.
+                    self._ready.wait(min(left, _LONGEST_WAIT))
                     continue
                 heapq.heappop(self._due)
                 ring = self._rings.pop(number)

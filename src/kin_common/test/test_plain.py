@@ -118,6 +118,18 @@ def test_alarms_ring_in_order_and_can_be_dropped():
     assert rung == [9, 8, 7, 6, 5, 3, 2, 1, 0]
 
 
+def test_an_alarm_in_a_far_future_does_not_stop_the_clock():
+    """A timeout of 1e300 s is a valid one; the wait for it must not end the thread."""
+    clock, rung = AlarmClock(), []
+    clock.set(time.monotonic() + 1e300, lambda: rung.append("never"))
+    time.sleep(0.05)
+    thread = clock._thread
+    clock.set(time.monotonic() + 0.01, lambda: rung.append("soon"))
+    wait_until(lambda: rung == ["soon"], 5.0)
+    assert clock._thread is thread
+    assert thread.is_alive()
+
+
 def test_many_dropped_alarms_are_forgotten():
     clock = AlarmClock()
     for _ in range(10_000):
