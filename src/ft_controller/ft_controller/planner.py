@@ -96,6 +96,8 @@ def plan(
     try:
         start = np.array(arm._vector("q", q))
         target = checks.shape("goal", goal, (2,))
+        for value in target:
+            checks.within("goal", value, -1e6, 1e6)
         low, high = _each("lower", lower, n), _each("upper", upper, n)
         top, bend = _each("speed", speed, n), _each("acceleration", acceleration, n)
         if (top <= 0.0).any() or (bend <= 0.0).any():

@@ -94,6 +94,7 @@ def test_any_reachable_goal_is_reached_within_the_limits(seed, n):
         ("q", {"q": [0.0]}),
         ("goal", {"goal": [np.nan, 0.0]}),
         ("goal", {"goal": [0.0, 0.0, 0.0]}),
+        ("goal", {"goal": [1e300, 0.0]}),
         ("angle", {"angle": np.inf}),
         ("speed", {"speed": 0.0}),
         ("lower", {"lower": 1.0, "upper": -1.0}),
