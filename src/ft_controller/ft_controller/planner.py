@@ -116,6 +116,7 @@ def plan(
     # An arm that stands outside of its limits, or on a limit that has just moved, may come back.
     low, high = np.minimum(low, start), np.maximum(high, start)
     # The motion between two points of the path may swing a little beyond them: keep that inside.
+    outer = (low, high)
     edge = np.minimum(_EDGE, 0.05 * (high - low))
     low = np.minimum(low + edge, start)
     high = np.maximum(high - edge, start)
@@ -144,7 +145,12 @@ def plan(
             residual=residual,
             iterations=iterations,
         )
-    return Plan(_timed(path, low, high, top, bend, duration), straight, residual, iterations)
+    # A path that runs into a limit and along it has a kink there, which coarse pieces overshoot.
+    for pieces in (1, 2, 4, 8, 16):
+        trajectory = _timed(path, low, high, top, bend, duration, pieces)
+        if _inside(trajectory, *outer):
+            break
+    return Plan(trajectory, straight, residual, iterations)
 
 
 def _each(name: str, values: ArrayLike, n: int) -> Array:
@@ -290,14 +296,29 @@ def _solve(
     return math.sqrt((dx * dx).sum()), limit
 
 
+def _inside(trajectory: Trajectory, low: Array, high: Array) -> bool:
+    """Whether a motion keeps to the position limits, also between its points."""
+    times = np.asarray(trajectory.times)
+    fractions = np.linspace(0.0, 1.0, 9)[:-1]
+    dense = (times[:-1, None] + np.diff(times)[:, None] * fractions).reshape(-1)
+    q = np.array([trajectory.sample(float(t))[0] for t in dense]).reshape(-1, len(low))
+    return bool((q >= low - 1e-9).all() and (q <= high + 1e-9).all())
+
+
 def _timed(
-    path: Array, low: Array, high: Array, top: Array, bend: Array, duration: float
+    path: Array,
+    low: Array,
+    high: Array,
+    top: Array,
+    bend: Array,
+    duration: float,
+    pieces: int = 1,
 ) -> Trajectory:
     """A minimum-jerk profile over a path, as fast as the limits allow."""
     if np.abs(path - path[0]).max() < 1e-12:
         return Trajectory.rest(path[-1])
     knots = np.linspace(0.0, 1.0, len(path))
-    x = np.linspace(0.0, 1.0, max(33, len(path)))
+    x = np.linspace(0.0, 1.0, pieces * max(33, len(path)))
     s = x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
     s1 = 30.0 * x**2 * (1.0 - x) ** 2
     s2 = 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x)

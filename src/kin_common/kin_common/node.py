@@ -32,7 +32,7 @@ from kin_common.diagnostics import Diagnostics
 from kin_common.errors import InvalidInput, KinError, StatusCode
 from kin_common.parameter_service import AnsweringParameterService
 from kin_common.parameters import P, ParameterBoard
-from kin_common.qos import COMMAND, STATE
+from kin_common.qos import COMMAND, SERVICE, STATE
 from kin_common.status import fill_status
 from kin_common.task import Progress, Task
 from kin_common.worker import Worker
@@ -181,7 +181,9 @@ class KinNode(LifecycleNode, Generic[P]):
         async def answer(request: Any, response: Any) -> Any:
             return await self._answer(service.Response, request, handler, key, inline, None)
 
-        server = self.create_service(service, name, answer, callback_group=self._group)
+        server = self.create_service(
+            service, name, answer, qos_profile=SERVICE, callback_group=self._group
+        )
         self._releases.append(lambda: self.destroy_service(server))
         return server
 

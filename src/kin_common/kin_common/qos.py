@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-__all__ = ["COMMAND", "LATCHED", "SENSOR", "STATE"]
+__all__ = ["COMMAND", "LATCHED", "SENSOR", "SERVICE", "STATE"]
 
 
 def _profile(
@@ -24,5 +24,8 @@ COMMAND = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE, 1)
 SENSOR = _profile(ReliabilityPolicy.BEST_EFFORT, DurabilityPolicy.VOLATILE, 5)
 #: States and results: delivered, with some history.
 STATE = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE, 10)
+#: Requests and answers: with rclpy's own depth of 10, the eleventh of a burst is lost without a
+#: word.
+SERVICE = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE, 1000)
 #: Solution sets and descriptions: a late subscriber gets the last one.
 LATCHED = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL, 1)

@@ -31,7 +31,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 
-from kin_common.qos import STATE
+from kin_common.qos import SERVICE, STATE
 
 __all__ = ["RosGraph", "ros", "wait_until"]
 
@@ -141,7 +141,7 @@ class RosGraph:
         """Return a client of a service that is there."""
         key = (service, name)
         if key not in self._clients:
-            self._clients[key] = self.node.create_client(service, name)
+            self._clients[key] = self.node.create_client(service, name, qos_profile=SERVICE)
         if not self._clients[key].wait_for_service(timeout):
             raise AssertionError(f"no service {name} within {timeout:g} s")
         return self._clients[key]

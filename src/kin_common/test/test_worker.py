@@ -124,6 +124,15 @@ def test_overlapping_solves_run_side_by_side_and_the_queue_is_bounded(ros):
     assert codes == [StatusCode.SUCCESS] * 5 + [StatusCode.LIMIT_EXCEEDED] * 2
 
 
+def test_a_burst_of_requests_is_answered_in_full(ros):
+    node = ros.add(Slow, {"queue_limit": 200})
+    node.release.set()
+    client = ros.client(SolveContinuumIK, "/slow/solve")
+    futures = [client.call_async(SolveContinuumIK.Request()) for _ in range(100)]
+    wait_until(lambda: all(f.done() for f in futures), what="a hundred answers")
+    assert {f.result().status.code for f in futures} == {StatusCode.SUCCESS}
+
+
 def test_an_action_reports_progress_and_succeeds(ros):
     node = ros.add(Slow)
     feedback = []
