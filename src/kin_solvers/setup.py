@@ -16,6 +16,7 @@ setup(
     maintainer_email="maintainers@kinstack.dev",
     description="Cuik: every solution of a closed mechanism, with certificates.",
     license="Apache-2.0",
+    extras_require={"test": ["pytest"]},  # tells colcon which test runner to use
     entry_points={
         "console_scripts": [
             "kin_solvers_node = kin_solvers.node:main",

@@ -101,7 +101,7 @@ def test_launched_programs_are_installed(path):
 @pytest.mark.parametrize("path", LAUNCH_FILES, ids=lambda path: path.name)
 def test_launch_files_name_existing_files(path):
     for item in ElementTree.parse(path).iter():
-        named = item.get("from") or (item.get("file") if item.tag == "include" else None)
+        named = item.get({"param": "from", "include": "file"}.get(item.tag, ""))
         if named:
             tail = named.replace("$(find-pkg-share kin_bringup)", "").replace("$(dirname)", "")
             assert (ROOT / "launch" / tail.lstrip("/")).is_file(), f"{path.name}: {named}"
