@@ -126,7 +126,10 @@ class Workspace:
         total = len(re.findall(r"^\S+==", text, flags=re.MULTILINE))
         _say(f"installing {total} packages from {lock.name} (a few minutes the first time)")
         command = [str(self.python), "-m", "pip", "install", "--progress-bar", "off"]
-        command += ["--disable-pip-version-check", "--require-hashes", "-r", str(chosen)]
+        # The lock is complete, so nothing is resolved anew: older pips would look up a dependency
+        # with extras afresh, find a newer release than the lock's and refuse it.
+        command += ["--disable-pip-version-check", "--no-deps"]
+        command += ["--require-hashes", "-r", str(chosen)]
         log = self.cache / f"pip-{lock.name}.log"
         environment = {**os.environ, "_ROS_WHEELS_BOOTSTRAP_COMPLETE": "1"}
         environment.pop("PYTHONPATH", None)
