@@ -112,11 +112,25 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         self._lock = threading.Lock()  # held for microseconds: a solve, or a copy of the solver
         self._source: PeriodicLoop | None = None
 
+    def warm_up(self) -> None:
+        """Compile, or load from the cache, every kernel that a request may need."""
+        trial = ContinuumSolver()
+        trial.solve(make_pose(START))
+        trial.run(benchmark_trajectory()[:3])
+        trial.solve_many(trial.pose[None], independent=True)
+        trial.solve(np.array([0.0, 0.02, 0.48, 0.0, 0.0, 0.0, 1.0]))
+        trial.forward(trial.lengths)
+        trial.forward_many(trial.lengths[None])
+        trial.analyse()
+        trial.fold_margin()
+        trial.shapes(3)
+        near = np.array(START)
+        sweep_workspace(trial, near, near + 0.01, (2, 1, 1), threads=1)
+
     def configure(self) -> None:
-        """Read the robot, find its home, compile everything, make topics and services."""
+        """Read the robot, find its home, make topics and services."""
         now = self.parameters
         self.solver = ContinuumSolver(_robot(now.robot), now.tolerance, detours=now.detours)
-        self._warm_up()
         self._mailbox = Mailbox(self._follow, self._tracking_failed)
         self._previous: tuple[float, Array] | None = None
         self._heard = -math.inf  # when a target from outside last came, monotonic [s]
@@ -158,21 +172,6 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         if new.tolerance != old.tolerance and hasattr(self, "solver"):
             with self._lock:
                 self.solver.tolerance = new.tolerance
-
-    def _warm_up(self) -> None:
-        """Compile, or load from the cache, every kernel that a request may need."""
-        trial = self.solver.copy()
-        trial.solve(make_pose(START))
-        trial.run(benchmark_trajectory()[:3])
-        trial.solve_many(trial.pose[None], independent=True)
-        trial.solve(np.array([0.0, 0.02, 0.48, 0.0, 0.0, 0.0, 1.0]))
-        trial.forward(trial.lengths)
-        trial.forward_many(trial.lengths[None])
-        trial.analyse()
-        trial.fold_margin()
-        trial.shapes(3)
-        near = np.array(START)
-        sweep_workspace(trial, near, near + 0.01, (2, 1, 1), threads=1)
 
     # Following targets -------------------------------------------------------------------------
 

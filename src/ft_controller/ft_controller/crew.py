@@ -40,7 +40,7 @@ from ft_controller.processor import CONTROLLERS, PARALLEL, SERIAL
 from kin_common import checks
 from kin_common.errors import InvalidInput
 
-__all__ = ["RECONFIGURATIONS", "Crew", "Processor", "Tick", "Timing"]
+__all__ = ["RECONFIGURATIONS", "Crew", "Processor", "Tick", "Timing", "warm"]
 
 RECONFIGURATIONS = ("round_robin", "balanced")
 
@@ -251,21 +251,9 @@ class Crew:
         """
         if self._nursery is not None:
             return
-        lay = self.layout
-        fds = {
-            "input": memory.create("ft_input", lay.input_words),
-            "pages": memory.create("ft_pages", lay.p * lay.page_words),
-            "crew": memory.create("ft_crew", lay.crew_words),
-        }
-        readers = {name: memory.read_only(fd) for name, fd in fds.items()}
+        fds = self._map_memory()
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            self._entry = memory.Block(
-                lay.input_words, readers["input"], fds["input"], (0, lay.input_words)
-            )
-            self._pages = memory.Block(lay.p * lay.page_words, readers["pages"])
-            self._crew = memory.Block(lay.crew_words, readers["crew"])
-            self._blocks = [self._entry, self._pages, self._crew]
             size = max(1 << 20, 64 * self.arm.n * 8)
             for end in (mine, theirs):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, size)
@@ -287,7 +275,7 @@ class Crew:
             raise
         finally:
             theirs.close()
-            for fd in (*fds.values(), *readers.values()):
+            for fd in fds.values():
                 os.close(fd)
         try:
             self._await_all(timeout)
@@ -295,8 +283,39 @@ class Crew:
             self.close()
             raise
 
+    def _map_memory(self) -> dict[str, int]:
+        """Make and map the shared blocks; returns the descriptors that the processes inherit."""
+        lay = self.layout
+        fds = {
+            "input": memory.create("ft_input", lay.input_words),
+            "pages": memory.create("ft_pages", lay.p * lay.page_words),
+            "crew": memory.create("ft_crew", lay.crew_words),
+        }
+        readers = {name: memory.read_only(fd) for name, fd in fds.items()}
+        try:
+            self._entry = memory.Block(
+                lay.input_words, readers["input"], fds["input"], (0, lay.input_words)
+            )
+            self._pages = memory.Block(lay.p * lay.page_words, readers["pages"])
+            self._crew = memory.Block(lay.crew_words, readers["crew"])
+            self._blocks = [self._entry, self._pages, self._crew]
+        finally:
+            for fd in readers.values():
+                os.close(fd)
+        return fds
+
+    def warm_up(self) -> None:
+        """Compile, or load, what the voter runs, without a process; the crew is spent after it."""
+        for fd in self._map_memory().values():
+            os.close(fd)
+        try:
+            self._vote(0)
+            self._review()
+        finally:
+            self.close()
+
     def _await_all(self, timeout: float) -> None:
-        self._vote(0)  # compiles the voter while the nursery warms up
+        self._vote(0)  # compiles the voter, if nobody has, while the nursery warms up
         self._review()
         self._st[:] = 0
         deadline = time.monotonic() + timeout
@@ -736,3 +755,11 @@ def _gains(name: str, values: ArrayLike, n: int) -> Array:
     if (array < 0.0).any():
         raise ArmError(name, f"must not be negative, got {array.min():g}")
     return np.broadcast_to(array, (n,)).copy()
+
+
+def warm() -> None:
+    """Compile, or load from the cache, all that the voter and the processors run."""
+    from ft_controller import nursery  # here: it is also a program, which must not find itself
+
+    nursery.warm()
+    Crew(Arm.four_link(), MIN_PROCESSORS).warm_up()

@@ -17,7 +17,7 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ft_controller.arm_parameters import ArmParameters, joint_index, joint_values
-from ft_controller.crew import RECONFIGURATIONS, Crew, Tick, Timing
+from ft_controller.crew import RECONFIGURATIONS, Crew, Tick, Timing, warm
 from ft_controller.errors import ArmError, ScheduleError
 from ft_controller.faults import Fault, load_schedule
 from ft_controller.governor import Limits, State
@@ -171,8 +171,15 @@ class FtController(KinNode[FtParameters]):
 
     # ------------------------------------------------------------------ lifecycle
 
+    def warm_up(self) -> None:
+        """Compile what the processors, the voter and the planner run, or load it."""
+        warm()
+        arm = self.parameters.arm()
+        posture = np.clip(np.full(arm.n, 0.1), self.parameters.lower, self.parameters.upper)
+        plan(arm, posture, arm.end_effector(posture)[:2]).trajectory.sample(0.0)
+
     def configure(self) -> None:
-        """Start the processors, compile, offer the services."""
+        """Start the processors, offer the services."""
         now = self.parameters
         faults = self._read_schedule(now.schedule)
         self._crew = Crew(
@@ -190,11 +197,6 @@ class FtController(KinNode[FtParameters]):
             realtime_priority=now.realtime_priority,
         )
         self._crew.start()
-        # The first request must not wait for the compiler.
-        posture = np.clip(np.full(len(now.joints), 0.1), now.lower, now.upper)
-        plan(self._crew.arm, posture, self._crew.arm.end_effector(posture)[:2]).trajectory.sample(
-            0.0
-        )
         self._crew.set_timing(Timing.realtime(now.control_rate, now.stall_time))
         self._crew.inject(faults, 0.0)
         array = now.command_format == "array"

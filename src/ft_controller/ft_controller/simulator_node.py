@@ -84,10 +84,16 @@ class ArmSimulator(KinNode[SimulatorParameters]):
         self._loop: PeriodicLoop | None = None
         self._guard_plant = threading.Lock()
 
-    def configure(self) -> None:
-        """Put the arm at its start, compile, offer the services."""
+    def warm_up(self) -> None:
+        """Compile the plant, or load it from the cache."""
+        plant = self._new_plant()
+        plant.step(np.zeros(len(self.parameters.joints)), 1.0 / self.parameters.rate)
+        plant.lock(0, True)
+        plant.lock(0, False)
+
+    def _new_plant(self) -> Plant:
         now = self.parameters
-        self._plant = Plant(
+        return Plant(
             now.arm().perturbed(now.seed, now.model_error),
             q=now.start,
             lower=now.lower,
@@ -96,11 +102,13 @@ class ArmSimulator(KinNode[SimulatorParameters]):
             velocity_noise=now.velocity_noise,
             seed=now.seed,
         )
+
+    def configure(self) -> None:
+        """Put the arm at its start, offer the services."""
+        now = self.parameters
+        self._plant = self._new_plant()
         self._torque = np.zeros(len(now.joints))
         self._commanded = 0.0
-        self._plant.step(self._torque, 1.0 / now.rate)
-        self._plant.lock(0, True)
-        self._plant.lock(0, False)
         self._states = self.publish_to(JointState, "joint_states", STATE)
         self._message = JointState(name=list(now.joints))
         self._markers = self.publish_to(Marker, "~/marker", STATE)

@@ -102,7 +102,9 @@ def test_moves_to_a_goal_while_a_processor_lies(ros):
     wait_until(
         lambda: np.abs(arm.simulator._plant.q - goal).max() < 0.02, 60.0, "the arm at its goal"
     )
-    assert arm.status[-1].state == FtStatus.RUN
+    # On a busy machine a tick may pass without a quorum in time; that holds and goes on.
+    arm.wait(lambda s: s.state == FtStatus.RUN)
+    assert all(s.state in (FtStatus.IDLE, FtStatus.RUN, FtStatus.HOLD) for s in arm.status)
     arm.call(InjectFault, "inject_fault", kind="clear")
     arm.wait(lambda s: s.processors[2].state == FtProcessor.WORKING, what="readmission")
 

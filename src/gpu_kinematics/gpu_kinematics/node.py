@@ -127,12 +127,18 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
 
     # -- life
 
+    def warm_up(self) -> None:
+        """Compile what the first messages and the demo need, or load it from the cache."""
+        delta = self._delta()
+        delta.warm(("fk", "ik"))
+        if self.parameters.fleet:
+            self._fleet(delta).at(0.0)
+
     def configure(self) -> None:
-        """Choose the backend, compile, open topics and services."""
+        """Choose the backend, open topics and services."""
         self._rebuild()
         if self.delta.fallback:
             self.get_logger().info(f"computing on the CPU: {self.delta.fallback}")
-        self.delta.warm(("fk", "ik"))
         self.diagnostics.value("backend", self.delta.backend)
         self._fk_result = self.publish_to(DeltaBatch, "delta/fk/result", STATE)
         self._ik_result = self.publish_to(DeltaBatch, "delta/ik/result", STATE)
@@ -147,8 +153,7 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
         self.serve(WorkspaceMap, "~/workspace_map", self.workspace_map)
         if self.parameters.fleet:
             p = self.parameters
-            self.demo = DemoFleet(self.delta, p.fleet, p.fleet_spacing, self._move("adept_cycle"))
-            self.demo.at(0.0)  # compiles the kernel now, and not on the first tick
+            self.demo = self._fleet(self.delta)
             self._fleet_batch = self.publish_to(DeltaBatch, "delta/fleet/batch", STATE)
             self._fleet_joints = self.publish_to(JointState, "delta/fleet/joint_states", STATE)
             self._fleet_markers = self.publish_to(MarkerArray, "delta/fleet/markers", STATE)
@@ -167,15 +172,22 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
         """Take over new dimensions and limits."""
         self._rebuild()
 
-    def _rebuild(self) -> None:
+    def _fleet(self, delta: Delta) -> DemoFleet:
         p = self.parameters
-        self.delta = Delta(
+        return DemoFleet(delta, p.fleet, p.fleet_spacing, self._move("adept_cycle"))
+
+    def _delta(self) -> Delta:
+        p = self.parameters
+        return Delta(
             Geometry(p.radius, p.upper, p.lower, p.theta),
             Limits(p.angle_lower, p.angle_upper),
             backend=p.backend,
             mode=p.mode,
             threads=p.threads,
         )
+
+    def _rebuild(self) -> None:
+        self.delta = self._delta()
         self._without_limits = self._robots(self.delta.geometry, None)
 
     def _robots(self, geometry: Geometry, limits: Limits | None) -> Delta:

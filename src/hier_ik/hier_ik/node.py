@@ -109,11 +109,14 @@ class HierNode(KinNode[HierParameters]):
 
     # ---- lifecycle --------------------------------------------------------------------------
 
-    def configure(self) -> None:
-        """Load the first linkage, compile the kernels, make topics and services."""
-        p = self.parameters
-        Solver(tower(1)).solve()  # compile now, not at the first request
+    def warm_up(self) -> None:
+        """Compile both solvers, or load them from the cache."""
+        Solver(tower(1)).solve()
         Solver(tower(1), "flat_structured").solve()
+
+    def configure(self) -> None:
+        """Load the first linkage, make topics and services."""
+        p = self.parameters
         self._solver = None
         if p.preset in ("tower", "flat_tower"):
             self._take(tower(p.blocks, flat=p.preset == "flat_tower"))

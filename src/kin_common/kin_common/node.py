@@ -8,6 +8,7 @@ status.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -77,9 +78,19 @@ class KinNode(LifecycleNode, Generic[P]):
         self._running_timers: list[Any] = []
         self._active = False
         self._worker: Worker | None = None
+        self._warm = False
+        self._warming = threading.Lock()
         self.diagnostics = Diagnostics(self)
 
     # What a subclass overrides -----------------------------------------------------------------
+
+    def warm_up(self) -> None:
+        """Compile, or load from the cache, what requests will run.
+
+        Called once, before the first ``configure``; by ``run`` in a thread of its own, so that the
+        node answers questions about its state and obeys signals while it compiles. It must touch
+        neither the graph nor what the node keeps.
+        """
 
     def configure(self) -> None:
         """Check parameters against the world, allocate, compile, make services and topics."""
@@ -262,7 +273,12 @@ class KinNode(LifecycleNode, Generic[P]):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Run ``configure``; a failure leaves the node unconfigured and clean."""
-        result = self._transition("configure", self.configure, state, super().on_configure)
+
+        def hook() -> None:
+            self.ensure_warm()
+            self.configure()
+
+        result = self._transition("configure", hook, state, super().on_configure)
         if result != TransitionCallbackReturn.SUCCESS:
             self._release()
         else:
@@ -315,6 +331,17 @@ class KinNode(LifecycleNode, Generic[P]):
             return True
         good = TransitionCallbackReturn.SUCCESS
         return self.trigger_configure() == good and self.trigger_activate() == good
+
+    def ensure_warm(self) -> None:
+        """Run ``warm_up`` unless that was done; wait for it if it is going on elsewhere."""
+        with self._warming:
+            if not self._warm:
+                self.diagnostics.state("compiling")
+                try:
+                    self.warm_up()
+                finally:
+                    self.diagnostics.state("unconfigured")
+                self._warm = True
 
     def wind_down(self) -> None:
         """Leave every state in good order; used when the process ends."""
@@ -471,11 +498,18 @@ def run(node_class: Callable[..., KinNode[Any]], args: list[str] | None = None) 
 
     def start() -> None:
         nonlocal outcome
-        if not node.autostart():
+        if not stop.is_set() and not node.autostart():
             outcome = 1
             stop.set()
 
-    executor.create_task(start)
+    def warm_up() -> None:
+        if node.parameters.autostart:
+            with contextlib.suppress(Exception):  # configure meets it again, and says so
+                node.ensure_warm()
+        executor.create_task(start)
+
+    warming = threading.Thread(target=warm_up, name="warm-up", daemon=True)
+    warming.start()
     try:
         while not stop.is_set():
             try:
@@ -489,6 +523,11 @@ def run(node_class: Callable[..., KinNode[Any]], args: list[str] | None = None) 
         executor.shutdown(timeout_sec=1.0)
         node.destroy_node()
         rclpy.try_shutdown()
+    if warming.is_alive():
+        # A compiler at work can be neither asked to stop nor taken down with the interpreter.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(outcome)
     return outcome
 
 

@@ -94,8 +94,13 @@ class KinSolversNode(KinNode[CuikParameters]):
     def __init__(self, **node_arguments: Any) -> None:
         super().__init__("kin_solvers", CuikParameters, **node_arguments)
 
+    def warm_up(self) -> None:
+        """Compile the kernels of revolute and prismatic loops, or load them from the cache."""
+        for name in ("bennett", "scara"):
+            solve(library.get(name), Settings(sigma=0.5)).components  # noqa: B018
+
     def configure(self) -> None:
-        """Make publishers and servers; compile the kernels."""
+        """Make publishers and servers."""
         self._descriptions: dict[str, tuple[str, Urdf]] = {}
         self._lock = threading.Lock()
         self._curve: tuple[list[str], Array] | None = None
@@ -108,8 +113,6 @@ class KinSolversNode(KinNode[CuikParameters]):
         self.serve_action(SolveManifoldAction, "~/solve_manifold", self._solve_action, _feedback)
         self.serve(SolveAllIK, "~/solve_all_ik", self._solve_all_ik)
         self.every(1.0 / self.parameters.playback_rate, self._play)
-        for name in ("bennett", "scara"):
-            solve(library.get(name), Settings(sigma=0.5)).components  # noqa: B018 (warms the JIT)
 
     def activate(self) -> None:
         """Subscribe to the robot description: a latched one must not come while inactive."""
