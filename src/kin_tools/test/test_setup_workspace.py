@@ -220,6 +220,17 @@ def test_locks_name_no_host_and_no_path():
             assert not line.startswith(("/", "-e", "file"))
 
 
+def test_the_locks_are_complete():
+    """Set-up installs just what the locks name, so no requirement of theirs may be missing."""
+    checked = subprocess.run(
+        [sys.executable, "-m", "pip", "check", "--disable-pip-version-check"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
 def test_digest_of_a_python_package(tmp_path):
     package = tmp_path / "pkg"
     (package / "pkg").mkdir(parents=True)
