@@ -1,8 +1,10 @@
 """hier_ik: time per iteration of the tower, hierarchical against flat, and against peers.
 
 Each unit of work is a drag: the goal of the topmost plate runs along a circle, one solver iteration
-per position. All variants solve the same tower, flat ones without its hierarchy; dense ones use one
-BLAS thread, which is their fastest at these sizes on a shared machine.
+per position. All variants solve the same tower, flat ones without its hierarchy; dense ones and the
+peers use one BLAS thread, which is their fastest at these sizes on a shared machine.
+
+Ratios to peers are 0 if they were not measured: without --peers, or if one could not be installed.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -20,12 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Bench
+from benchmarks.harness import Bench, Sample
 from hier_ik import Solver, decompose, tower
 from hier_ik import layout as at
 from hier_ik.compile import unpack
 
 _ROOT = Path(__file__).resolve().parent.parent
+#: Other people's programs that peers_hier.py knows.
+PEERS = ("placo", "mujoco", "pinocchio", "mink")
 
 
 class Drag:
@@ -58,8 +63,9 @@ def main(bench: Bench) -> None:
     if bench.peers:
         _peers(bench)
     else:
-        for name in ("placo", "mujoco"):
-            bench.result(f"ratio_{name}_15", 0.0, "", "not measured; use --peers")
+        bench.say("peers were not measured (their ratios are given as 0); use --peers")
+        for name in PEERS:
+            bench.result(f"ratio_{name}_15", 0.0, "", "0: not measured; use --peers")
 
 
 def _one_blas_thread() -> None:
@@ -129,19 +135,14 @@ def _over_blocks(bench: Bench) -> None:
         us[1000] = (time.perf_counter() - start) / 5 * 1e6
     bench.result("hier_us_1000", us[1000], "us")
     bench.result("slope_loglog", float(slope), "", "time over blocks, 15 to 1000; floor 1.1")
-    flat_sizes = [n for n in sizes if n <= 30]
-    flat = {}
-    for mode, most in (("flat_structured", 1000), ("flat_cholesky", 30), ("flat_svd", 15)):
-        flat[mode] = {}
-        for n in sizes if mode == "flat_structured" else flat_sizes:
-            if n > most or (mode == "flat_structured" and n > 250):
-                continue
-            d = Drag(n, mode)
-            d.run(2)
-            count = 3 if mode == "flat_svd" else 10
-            start = time.perf_counter()
-            d.run(count)
-            flat[mode][n] = (time.perf_counter() - start) / count * 1e6
+    flat: dict[str, dict[int, float]] = {}
+    for mode, most in (("flat_structured", 1000), ("flat_cholesky", 60), ("flat_svd", 30)):
+        drags = {n: Drag(n, mode) for n in sizes if n <= most}
+        runs = {n: max(2, (300 if mode == "flat_structured" else 30) // n) for n in drags}
+        found = bench.interleave(
+            {str(n): (lambda d=d, count=runs[n]: d.run(count)) for n, d in drags.items()}, 3
+        )
+        flat[mode] = {n: 1e6 * found[str(n)].median / runs[n] for n in drags}
     rows = [(n, us[n], *(flat[m].get(n, "") for m in flat)) for n in us]
     bench.table("time per iteration [us] over blocks", ("blocks", "hierarchical", *flat), rows)
     with bench.chart("blocks") as axes:
@@ -172,36 +173,85 @@ def _steps_and_decomposition(bench: Bench) -> None:
 
 
 def _peers(bench: Bench) -> None:
-    """The same tower in other people's programs, in an environment of their own."""
+    """The same tower in other people's programs, in turn with ours."""
+    python = _environment(bench)
+    ours = Drag(15, "hierarchical")
+    ours.run(100)
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder, "tower.json")
+        data.write_text(json.dumps(_plain(Drag(15, "flat_structured").solver)))
+        with subprocess.Popen(
+            [python, str(Path(__file__).parent / "peers_hier.py"), str(data)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=_plain_environment(),
+        ) as process:  # fmt: skip
+            notes, times, left = _rounds(bench, process, ours)
+    us = {name: 1e6 * sample.median for name, sample in times.items()}
+    parts = ours.solver.residuals()
+    mine = [max(r.size for r in parts if r.goal == goal) for goal in (False, True)]
+    rows: list[Any] = [("hierarchical", us["hierarchical"], 1.0, *mine, "ours")]
+    for name in PEERS:
+        ratio = times["hierarchical"].ratio(times[name]) if name in times else 0.0
+        note = notes.get(name, "could not be measured")
+        bench.result(f"ratio_{name}_15", ratio, "", note)
+        if name in times:
+            rows.append((name, us[name], ratio, *left[name], note))
+    bench.table(
+        "peers, one iteration of the tower of 15 blocks",
+        ("solver", "us", "times ours", "closures left", "goal left", "what"),
+        rows,
+    )
+
+
+def _environment(bench: Bench) -> Path:
+    """The Python of .peers/hier, made at the first use."""
     place = _ROOT / ".peers" / "hier"
     python = place / "bin" / "python"
     if not (place / ".ready").exists():
-        bench.say("making .peers/hier (mujoco, placo) ...")
-        venv.create(place, with_pip=True)
-        subprocess.run(
-            [python, "-m", "pip", "install", "-q", "mujoco==3.3.7", "placo", "numpy"], check=True
-        )
+        bench.say("making .peers/hier (placo, mujoco, pinocchio, mink) ...")
+        venv.EnvBuilder(with_pip=True, clear=True).create(place)
+        install = [python, "-m", "pip", "install", "--quiet"]
+        packages = ["placo", "mujoco", "pin", "mink", "numpy", "scipy"]
+        subprocess.run([*install, *packages], check=True, env=_plain_environment())
         (place / ".ready").touch()
-    drag = Drag(15, "flat_structured")
-    with tempfile.TemporaryDirectory() as folder:
-        data = Path(folder, "tower.json")
-        data.write_text(json.dumps(_plain(drag.solver)))
-        done = subprocess.run(
-            [python, str(Path(__file__).parent / "peers_hier.py"), str(data)],
-            stdout=subprocess.PIPE, text=True, check=True, timeout=600,
-        )  # fmt: skip
-    theirs = json.loads(done.stdout.splitlines()[-1])
-    ours = Drag(15, "hierarchical")
-    ours.run(100)
-    times = bench.interleave({"ours": lambda: ours.run(100)}, 9)
-    us = 1e6 * times["ours"].median / 100
-    rows = []
-    for name in ("placo", "mujoco"):
-        value = theirs.get(f"{name}_us", 0.0)
-        note = theirs.get(f"{name}_note", "")
-        bench.result(f"ratio_{name}_15", value / us if value else 0.0, "", note)
-        rows.append((name, value, value / us, note))
-    bench.table("peers, one iteration", ("peer", "us", "times hierarchical", "note"), rows)
+    return python
+
+
+def _plain_environment() -> dict[str, str]:
+    """Ours without what would bring our packages into theirs, and with one BLAS thread."""
+    ours = ("PYTHONPATH", "LD_LIBRARY_PATH", "AMENT_PREFIX_PATH", "VIRTUAL_ENV")
+    kept = {key: value for key, value in os.environ.items() if key not in ours}
+    return kept | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def _rounds(
+    bench: Bench, process: subprocess.Popen[str], ours: Drag
+) -> tuple[dict[str, str], dict[str, Sample], dict[str, tuple[float, float]]]:
+    """Ours and each peer once per round: what they are, time per iteration [s], what is left."""
+    count, mine = (5, 100) if bench.quick else (20, 400)
+    notes: dict[str, str] = json.loads(_line(process))
+    times: dict[str, list[float]] = {name: [] for name in ("hierarchical", *notes)}
+    left: dict[str, tuple[float, float]] = {}
+    for k in range(4 if bench.quick else 12):
+        start = time.perf_counter()
+        ours.run(mine)
+        took = (time.perf_counter() - start) / mine
+        times["hierarchical"] += [took] if k else []  # the first round warms up
+        for name in notes:
+            print(name, count, file=process.stdin, flush=True)
+            answer = json.loads(_line(process))
+            times[name] += [answer["seconds"] / count] if k else []
+            left[name] = (answer["closed"], answer["goal"])
+            if not (answer["closed"] < 1e-3 and answer["goal"] < 1e-2):
+                raise RuntimeError(f"{name} does not follow the drag: {answer}")
+    return notes, {name: Sample(tuple(seen)) for name, seen in times.items()}, left
+
+
+def _line(process: subprocess.Popen[str]) -> str:
+    """The next line of the peers."""
+    line = process.stdout.readline() if process.stdout else ""
+    if not line:
+        raise RuntimeError(f"the peers ended, exit code {process.wait(10)}")
+    return line
 
 
 def _plain(solver: Solver) -> dict[str, Any]:

@@ -1,11 +1,18 @@
-"""The tower in MuJoCo and placo; run by bench_hier.py in an environment of its own.
+"""The tower in placo, MuJoCo, pinocchio and mink; run by bench_hier.py in its own environment.
 
-Reads the compiled tower (bodies, closures, posture) as JSON, drags its top along the same circle,
-one damped least-squares iteration per position, and prints one JSON line with the times.
+Reads the compiled tower (bodies, closures, posture) from the file named on the command line. The
+first line of output says which peers are there and, for each, what is measured. After that each
+line of input, ``NAME COUNT``, drags the top of that peer's tower through COUNT positions of the
+circle, one iteration per position, and is answered by a line with the time taken and the residuals
+left: so the caller can measure its own solver in turn with the peers.
+
+Every peer does the same: one damped or regularised least-squares step over all closures and the
+goal. Rows that a plane mechanism cannot violate are left out where a peer has no task for them.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import math
 import sys
@@ -15,19 +22,9 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 import numpy as np
+import scipy.linalg
 
-ITERATIONS = 60
-
-
-def quaternion(R):
-    """(w, x, y, z) of a rotation matrix."""
-    w = math.sqrt(max(0.0, 1 + R[0, 0] + R[1, 1] + R[2, 2])) / 2
-    if w > 1e-3:
-        v = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]) / (4 * w)
-        return np.array([w, *v])
-    S = (R + R.T) / 2 + np.eye(3)  # half a turn: an axis is any large column
-    a = S[:, np.argmax(np.diag(S))]
-    return np.array([0.0, *(a / np.linalg.norm(a))])
+DAMPING = 1e-8
 
 
 def text(values):
@@ -35,168 +32,344 @@ def text(values):
     return " ".join(repr(float(v)) for v in values)
 
 
-def target(tower, n):
-    """Where the goal is at position n of the drag."""
-    goal = next(c for c in tower["closures"] if c["goal"])
-    p = np.array(goal["A"])[:3, 3]
-    angle = 2 * math.pi * n / 100
-    return p + np.array([0.4 * math.sin(angle), 0.0, -0.4 + 0.2 * math.cos(angle)])
+def quaternion(R):
+    """(w, x, y, z) of a rotation matrix (Shepperd: the largest component first)."""
+    q = np.array(
+        [
+            1 + R[0, 0] + R[1, 1] + R[2, 2],
+            1 + R[0, 0] - R[1, 1] - R[2, 2],
+            1 - R[0, 0] + R[1, 1] - R[2, 2],
+            1 - R[0, 0] - R[1, 1] + R[2, 2],
+        ]
+    )
+    x, y, z = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
+    xy, xz, yz = R[0, 1] + R[1, 0], R[0, 2] + R[2, 0], R[1, 2] + R[2, 1]
+    k = int(np.argmax(q))
+    q = np.array([[q[0], x, y, z], [x, q[1], xy, xz], [y, xy, q[2], yz], [z, xz, yz, q[3]]][k])
+    return q / np.linalg.norm(q)
 
 
-def mujoco_us(tower):
-    """Raw MuJoCo Jacobians and a numpy damped least-squares step."""
-    import mujoco
+class Tower:
+    """The plain tower, and what all peers need of it."""
 
-    root = Element("mujoco")
-    SubElement(root, "compiler", angle="radian")
-    world = SubElement(root, "worldbody")
-    nodes = [world]
-    for i, b in enumerate(tower["bodies"][1:], 1):
-        T = np.array(b["T"])
-        e = SubElement(
-            nodes[b["parent"]], "body", name=f"b{i}", pos=text(T[:3, 3]), quat=text(quaternion(T))
-        )
-        SubElement(e, "inertial", pos="0 0 0", mass="1", diaginertia="1 1 1")
-        SubElement(e, "joint", type="hinge" if b["kind"] == 1 else "slide", axis="0 0 1")
-        nodes.append(e)
-    for i, c in enumerate(tower["closures"]):
-        for side, body, T in (("a", c["a"], np.array(c["A"])), ("b", c["b"], np.array(c["B"]))):
-            SubElement(
-                nodes[body], "site", name=f"{side}{i}", pos=text(T[:3, 3]), quat=text(quaternion(T))
+    def __init__(self, plain):
+        self.bodies, self.closures, self.q = plain["bodies"], plain["closures"], plain["q"]
+        for part in self.bodies:
+            part["T"] = np.array(part["T"])
+        for c in self.closures:
+            c["A"], c["B"] = np.array(c["A"]), np.array(c["B"])
+        self.goal = next(c for c in self.closures if c["goal"])
+        self.start = self.goal["A"][:3, 3].copy()
+
+    def target(self, n):
+        """Where the goal is at position n of the drag."""
+        angle = 2 * math.pi * n / 100
+        offset = np.array([0.4 * math.sin(angle), 0.0, -0.4 + 0.2 * math.cos(angle)])
+        return self.start + offset
+
+    def holds(self, c):
+        """Whether a closure holds the position, and the orientation, in the plane xz."""
+        return c["mask"] & 7 not in (0, 1, 2, 4), c["mask"] & 56 == 56
+
+    def urdf(self, frames):
+        """The tree as URDF, with a fixed link per side of each closure if asked."""
+        robot = Element("robot", name="tower")
+
+        def link(name):
+            inertial = SubElement(SubElement(robot, "link", name=name), "inertial")
+            SubElement(inertial, "mass", value="1")
+            SubElement(inertial, "inertia", ixx="1", iyy="1", izz="1", ixy="0", ixz="0", iyz="0")
+
+        def joint(name, kind, parent, child, T):
+            e = SubElement(robot, "joint", name=name, type=kind)
+            SubElement(e, "parent", link=parent)
+            SubElement(e, "child", link=child)
+            R = T[:3, :3]
+            flat = math.hypot(R[0, 0], R[1, 0])
+            rpy = (
+                math.atan2(R[2, 1], R[2, 2]) if flat > 1e-9 else math.atan2(-R[1, 2], R[1, 1]),
+                math.atan2(-R[2, 0], flat),
+                math.atan2(R[1, 0], R[0, 0]) if flat > 1e-9 else 0.0,
             )
-    model = mujoco.MjModel.from_xml_string(tostring(root, encoding="unicode"))
-    data = mujoco.MjData(model)
-    data.qpos[:] = tower["q"]
-    nv = model.nv
-    rows = []
-    for i, c in enumerate(tower["closures"]):
-        sites = [model.site(f"{s}{i}").id for s in "ab"]
-        keep = [k for k in range(6) if c["mask"] >> k & 1]
-        rows.append((*sites, keep, c["goal"]))
-    jp, jr = np.zeros((2, 3, nv)), np.zeros((2, 3, nv))
+            SubElement(e, "origin", xyz=text(T[:3, 3]), rpy=text(rpy))
+            SubElement(e, "axis", xyz="0 0 1")
+            SubElement(e, "limit", lower="-100", upper="100", effort="1", velocity="100")
 
-    def iterate(n):
-        mujoco.mj_kinematics(model, data)
-        mujoco.mj_comPos(model, data)
-        Js, es = [], []
-        for a, b, keep, goal in rows:
-            mujoco.mj_jacSite(model, data, jp[0], jr[0], a)
-            mujoco.mj_jacSite(model, data, jp[1], jr[1], b)
-            Ra = data.site_xmat[a].reshape(3, 3)
-            Rb = data.site_xmat[b].reshape(3, 3)
-            if goal:
-                Js.append(jp[1].copy())
-                es.append(data.site_xpos[b] - target(tower, n))
-                continue
-            J = np.vstack([Ra.T @ (jp[1] - jp[0]), Ra.T @ (jr[1] - jr[0])])
-            R = Ra.T @ Rb
-            turn = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-            e = np.concatenate([Ra.T @ (data.site_xpos[b] - data.site_xpos[a]), turn])
-            Js.append(J[keep])
-            es.append(e[keep])
-        J, e = np.vstack(Js), np.concatenate(es)
-        A = J.T @ J
-        A.flat[:: nv + 1] += 1e-8
-        data.qpos[:] -= np.linalg.solve(A, J.T @ e)
-        return float(np.abs(e).max())
+        for i in range(len(self.bodies)):
+            link(f"b{i}")
+        for i, b in enumerate(self.bodies[1:], 1):
+            kind = "revolute" if b["kind"] == 1 else "prismatic"
+            joint(f"j{i}", kind, f"b{b['parent']}", f"b{i}", b["T"])
+        for i, c in enumerate(self.closures if frames else ()):
+            for side, end in (("a", "A"), ("b", "B")):
+                link(f"{side}{i}_")
+                joint(f"f{side}{i}", "fixed", f"b{c[side]}", f"{side}{i}_", c[end])
+        return tostring(robot, encoding="unicode")
 
-    return timed(iterate), f"mujoco {mujoco.__version__}: Jacobians, numpy DLS"
+    def mjcf(self):
+        """The tree as MJCF, with a site per side of each closure."""
+        root = Element("mujoco")
+        SubElement(root, "compiler", angle="radian")
+        nodes = [SubElement(root, "worldbody")]
+        for i, b in enumerate(self.bodies[1:], 1):
+            place = {"pos": text(b["T"][:3, 3]), "quat": text(quaternion(b["T"]))}
+            e = SubElement(nodes[b["parent"]], "body", name=f"b{i}", **place)
+            SubElement(e, "inertial", pos="0 0 0", mass="1", diaginertia="1 1 1")
+            SubElement(e, "joint", type="hinge" if b["kind"] == 1 else "slide", axis="0 0 1")
+            nodes.append(e)
+        for i, c in enumerate(self.closures):
+            for side, end in (("a", "A"), ("b", "B")):
+                T = c[end]
+                place = {"pos": text(T[:3, 3]), "quat": text(quaternion(T))}
+                SubElement(nodes[c[side]], "site", name=f"{side}{i}", **place)
+        return tostring(root, encoding="unicode")
 
 
-def placo_us(tower):
-    """Placo with all tasks soft; plane mechanism, so points and orientations suffice."""
-    import placo
-
-    robot = Element("robot", name="tower")
-
-    def add_link(name):
-        link = SubElement(robot, "link", name=name)
-        inertial = SubElement(link, "inertial")
-        SubElement(inertial, "mass", value="1")
-        SubElement(inertial, "inertia", ixx="1", iyy="1", izz="1", ixy="0", ixz="0", iyz="0")
-
-    def add_joint(name, kind, parent, child, T):
-        e = SubElement(robot, "joint", name=name, type=kind)
-        SubElement(e, "parent", link=parent)
-        SubElement(e, "child", link=child)
-        R = T[:3, :3]
-        rpy = (
-            math.atan2(R[2, 1], R[2, 2]),
-            math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0])),
-            math.atan2(R[1, 0], R[0, 0]),
-        )
-        if math.hypot(R[0, 0], R[1, 0]) < 1e-9:
-            rpy = (math.atan2(-R[1, 2], R[1, 1]), rpy[1], 0.0)
-        SubElement(e, "origin", xyz=text(T[:3, 3]), rpy=text(rpy))
-        SubElement(e, "axis", xyz="0 0 1")
-        SubElement(e, "limit", lower="-100", upper="100", effort="1", velocity="100")
-
-    for i in range(len(tower["bodies"])):
-        add_link(f"b{i}")
-    for i, b in enumerate(tower["bodies"][1:], 1):
-        kind = "revolute" if b["kind"] == 1 else "prismatic"
-        add_joint(f"j{i}", kind, f"b{b['parent']}", f"b{i}", np.array(b["T"]))
-    for i, c in enumerate(tower["closures"]):
-        for side in "ab":
-            add_link(f"{side}{i}")
-            T = np.array(c[side.upper()])
-            add_joint(f"f{side}{i}", "fixed", f"b{c[side]}", f"{side}{i}", T)
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "robot.urdf").write_text(tostring(robot, encoding="unicode"))
-        wrapper = placo.RobotWrapper(folder, placo.Flags.ignore_collisions)
-    solver = placo.KinematicsSolver(wrapper)
-    solver.mask_fbase(True)
-    for i, q in enumerate(tower["q"], 1):
-        wrapper.set_joint(f"j{i}", q)
-    wrapper.update_kinematics()
-    goal_task = None
-    for i, c in enumerate(tower["closures"]):
+def residuals(tower, pose_a, pose_b, n):
+    """Largest closure residual and goal residual, from (R, p) of both sides of each closure."""
+    closed = 0.0
+    goal = math.inf
+    for c, (Ra, pa), (Rb, pb) in zip(tower.closures, pose_a, pose_b, strict=True):
         if c["goal"]:
-            goal_task = solver.add_position_task(f"b{i}", target(tower, 0))
-            goal_task.configure("goal", "soft", 1.0)
+            goal = float(np.linalg.norm(pb - tower.target(n)))
             continue
-        if c["mask"] & 5 == 5 or c["mask"] & 3 == 3:
-            t = solver.add_relative_position_task(f"a{i}", f"b{i}", np.zeros(3))
-            t.configure(f"p{i}", "soft", 100.0)
-        if c["mode"] == 1:
-            t = solver.add_relative_orientation_task(f"a{i}", f"b{i}", np.eye(3))
-            t.configure(f"r{i}", "soft", 100.0)
-    solver.enable_joint_limits(False)
-    solver.add_regularization_task(1e-6)
-
-    def iterate(n):
-        goal_task.target_world = target(tower, n)
-        solver.solve(True)
-        wrapper.update_kinematics()
-        return float(np.linalg.norm(goal_task.error()))
-
-    return timed(iterate), "placo, all tasks soft"
+        position, orientation = tower.holds(c)
+        if position:
+            closed = max(closed, float(np.abs(pb - pa).max()))
+        if orientation:
+            closed = max(closed, float(np.abs(Ra.T @ Rb - np.eye(3)).max()))
+    return closed, goal
 
 
-def timed(iterate):
-    """Time per iteration [us], the best of five drags."""
-    best, n = math.inf, 0
-    for _ in range(5):
-        start = time.perf_counter()
-        for _ in range(ITERATIONS // 5):
-            n += 1
-            error = iterate(n)
-        best = min(best, (time.perf_counter() - start) / (ITERATIONS // 5) * 1e6)
-    if not error < 1.0:
-        raise RuntimeError(f"does not follow the drag, error {error:.3g}")
-    return best
+def vee(R):
+    """Rotation rows of stacked matrices (k, 3, 3): half the skew part."""
+    turned = (R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1])
+    return 0.5 * np.stack(turned, axis=1)
+
+
+def damped_step(J, e):
+    """-(J'J + mu)^-1 J'e by Cholesky."""
+    A = J.T @ J
+    A.flat[:: len(A) + 1] += DAMPING
+    factor = scipy.linalg.cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+    return -scipy.linalg.cho_solve(factor, J.T @ e, check_finite=False)
+
+
+class Mujoco:
+    """Site Jacobians of MuJoCo, a damped least-squares step in numpy."""
+
+    def __init__(self, tower):
+        import mujoco
+
+        self.mj, self.tower = mujoco, tower
+        self.note = f"mujoco {mujoco.__version__}: site Jacobians, numpy Cholesky step"
+        self.model = m = mujoco.MjModel.from_xml_string(tower.mjcf())
+        self.data = mujoco.MjData(m)
+        self.data.qpos[:] = tower.q
+        closures = range(len(tower.closures))
+        self.a, self.b = ([m.site(f"{s}{i}").id for i in closures] for s in "ab")
+        self.jac = np.zeros((len(closures), 2, 6, m.nv))
+        keep = [[c["mask"] >> k & 1 for k in range(6)] for c in tower.closures]
+        self.keep = np.flatnonzero(np.array(keep).ravel())
+        self.goal = tower.closures.index(tower.goal)
+
+    def iterate(self, n):
+        """One iteration at position n."""
+        mj, m, d = self.mj, self.model, self.data
+        mj.mj_kinematics(m, d)
+        mj.mj_comPos(m, d)
+        for i, (a, b) in enumerate(zip(self.a, self.b, strict=True)):
+            ja, jb = self.jac[i]
+            mj.mj_jacSite(m, d, ja[:3], ja[3:], a)
+            mj.mj_jacSite(m, d, jb[:3], jb[3:], b)
+        R = d.site_xmat.reshape(-1, 3, 3)
+        Rt = R[self.a].transpose(0, 2, 1)
+        dp = d.site_xpos[self.b] - d.site_xpos[self.a]
+        dp[self.goal] = d.site_xpos[self.b[self.goal]] - self.tower.target(n)
+        D = (self.jac[:, 1] - self.jac[:, 0]).reshape(len(dp), 2, 3, -1)
+        J = (Rt[:, None] @ D).reshape(-1, m.nv)
+        e = np.concatenate([(Rt @ dp[:, :, None])[:, :, 0], vee(Rt @ R[self.b])], axis=1).ravel()
+        d.qpos[:] += damped_step(J[self.keep], e[self.keep])
+
+    def error(self, n):
+        """Residuals at the present posture."""
+        self.mj.mj_kinematics(self.model, self.data)
+        R, p = self.data.site_xmat.reshape(-1, 3, 3), self.data.site_xpos
+        return residuals(
+            self.tower, [(R[i], p[i]) for i in self.a], [(R[i], p[i]) for i in self.b], n
+        )
+
+
+class Pinocchio:
+    """Frame Jacobians of pinocchio, a damped least-squares step in numpy."""
+
+    def __init__(self, tower):
+        import pinocchio as pin
+
+        self.pin, self.tower = pin, tower
+        self.note = f"pinocchio {pin.__version__}: frame Jacobians, numpy Cholesky step"
+        self.model = pin.buildModelFromXML(tower.urdf(frames=True))
+        self.data = self.model.createData()
+        q = np.zeros(self.model.nq)
+        for i, value in enumerate(tower.q, 1):
+            q[self.model.joints[self.model.getJointId(f"j{i}")].idx_q] = value
+        self.q = q
+        closures = range(len(tower.closures))
+        self.a, self.b = ([self.model.getFrameId(f"{s}{i}_") for i in closures] for s in "ab")
+        keep = [[c["mask"] >> k & 1 for k in range(6)] for c in tower.closures]
+        self.keep = np.flatnonzero(np.array(keep).ravel())
+        self.goal = tower.closures.index(tower.goal)
+        self.jac = np.zeros((len(closures), 6, self.model.nv))
+
+    def _poses(self):
+        f = self.data.oMf
+        both = ([f[i].homogeneous for i in side] for side in (self.a, self.b))
+        return tuple(np.array(poses) for poses in both)
+
+    def iterate(self, n):
+        """One iteration at position n."""
+        pin, m, d = self.pin, self.model, self.data
+        pin.computeJointJacobians(m, d, self.q)
+        pin.updateFramePlacements(m, d)
+        world = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+        for i, (a, b) in enumerate(zip(self.a, self.b, strict=True)):
+            self.jac[i] = pin.getFrameJacobian(m, d, b, world)
+            self.jac[i] -= pin.getFrameJacobian(m, d, a, world)
+        A, B = self._poses()
+        Rt = A[:, :3, :3].transpose(0, 2, 1)
+        dp = B[:, :3, 3] - A[:, :3, 3]
+        dp[self.goal] = B[self.goal, :3, 3] - self.tower.target(n)
+        J = (Rt[:, None] @ self.jac.reshape(len(dp), 2, 3, -1)).reshape(-1, m.nv)
+        turned = vee(Rt @ B[:, :3, :3])
+        e = np.concatenate([(Rt @ dp[:, :, None])[:, :, 0], turned], axis=1).ravel()
+        self.q = self.q + damped_step(J[self.keep], e[self.keep])
+
+    def error(self, n):
+        """Residuals at the present posture."""
+        self.pin.framesForwardKinematics(self.model, self.data, self.q)
+        A, B = self._poses()
+        return residuals(
+            self.tower, [(T[:3, :3], T[:3, 3]) for T in A], [(T[:3, :3], T[:3, 3]) for T in B], n
+        )
+
+
+class Placo:
+    """Placo with all tasks soft; hard closures fail there on rows that depend on each other."""
+
+    def __init__(self, tower):
+        import placo
+
+        self.tower = tower
+        self.note = f"placo {importlib.metadata.version('placo')}: relative tasks, all soft"
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "robot.urdf").write_text(tower.urdf(frames=True))
+            self.robot = placo.RobotWrapper(folder, placo.Flags.ignore_collisions)
+        self.solver = placo.KinematicsSolver(self.robot)
+        self.solver.mask_fbase(True)
+        for i, q in enumerate(tower.q, 1):
+            self.robot.set_joint(f"j{i}", q)
+        self.robot.update_kinematics()
+        for i, c in enumerate(tower.closures):
+            if c["goal"]:
+                self.goal = self.solver.add_position_task(f"b{i}_", tower.target(0))
+                self.goal.configure("goal", "soft", 1.0)
+                continue
+            position, orientation = tower.holds(c)
+            if position:
+                task = self.solver.add_relative_position_task(f"a{i}_", f"b{i}_", np.zeros(3))
+                task.configure(f"p{i}", "soft", 100.0)
+            if orientation:
+                task = self.solver.add_relative_orientation_task(f"a{i}_", f"b{i}_", np.eye(3))
+                task.configure(f"r{i}", "soft", 100.0)
+        self.solver.enable_joint_limits(False)
+        self.solver.add_regularization_task(1e-6)
+
+    def iterate(self, n):
+        """One iteration at position n."""
+        self.goal.target_world = self.tower.target(n)
+        self.solver.solve(True)
+        self.robot.update_kinematics()
+
+    def error(self, n):
+        """Residuals at the present posture."""
+        sides = (
+            [self.robot.get_T_world_frame(f"{s}{i}_") for i in range(len(self.tower.closures))]
+            for s in "ab"
+        )
+        poses = ([(T[:3, :3], T[:3, 3]) for T in side] for side in sides)
+        return residuals(self.tower, *poses, n)
+
+
+class Mink:
+    """Mink with a relative frame task per closure and its default solver."""
+
+    def __init__(self, tower):
+        import mink
+        import mujoco
+
+        self.mink, self.tower = mink, tower
+        self.note = f"mink {importlib.metadata.version('mink')}: relative frame tasks, daqp"
+        self.model = mujoco.MjModel.from_xml_string(tower.mjcf())
+        self.state = mink.Configuration(self.model, np.array(tower.q))
+        self.tasks = []
+        for i, c in enumerate(tower.closures):
+            if c["goal"]:
+                self.goal = mink.FrameTask(
+                    f"b{i}", "site", position_cost=1.0, orientation_cost=0.0, lm_damping=0.0
+                )
+                self.tasks.append(self.goal)
+                continue
+            position, orientation = tower.holds(c)
+            task = mink.RelativeFrameTask(
+                f"b{i}", "site", f"a{i}", "site",
+                position_cost=10.0 * position, orientation_cost=10.0 * orientation,
+            )  # fmt: skip
+            task.set_target(mink.SE3.identity())
+            self.tasks.append(task)
+
+    def iterate(self, n):
+        """One iteration at position n."""
+        mink = self.mink
+        self.goal.set_target(mink.SE3.from_translation(self.tower.target(n)))
+        v = mink.solve_ik(self.state, self.tasks, 1.0, "daqp", damping=1e-8, limits=[])
+        self.state.integrate_inplace(v, 1.0)
+
+    def error(self, n):
+        """Residuals at the present posture."""
+        R, p = self.state.data.site_xmat.reshape(-1, 3, 3), self.state.data.site_xpos
+        sites = [
+            [self.model.site(f"{s}{i}").id for i in range(len(self.tower.closures))] for s in "ab"
+        ]
+        return residuals(self.tower, *([(R[k], p[k]) for k in side] for side in sites), n)
+
+
+PEERS = {"placo": Placo, "mujoco": Mujoco, "pinocchio": Pinocchio, "mink": Mink}
 
 
 def main():
-    """Measure what is installed."""
-    tower = json.loads(Path(sys.argv[1]).read_text())
-    answer = {}
-    for name, measure in (("mujoco", mujoco_us), ("placo", placo_us)):
+    """Make what is installed, then answer timed rounds."""
+    plain = Path(sys.argv[1]).read_text()
+    ready, notes = {}, {}
+    for name, peer in PEERS.items():
         try:
-            answer[f"{name}_us"], answer[f"{name}_note"] = measure(tower)
+            ready[name] = peer(Tower(json.loads(plain)))
+            ready[name].iterate(0)
+            notes[name] = ready[name].note
         except Exception as error:
-            answer[f"{name}_note"] = f"failed: {type(error).__name__}: {error}"[:200]
-    print(json.dumps(answer))
+            ready.pop(name, None)
+            print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
+    print(json.dumps(notes), flush=True)
+    position = dict.fromkeys(ready, 0)
+    for line in sys.stdin:
+        name, count = line.split()
+        peer, first = ready[name], position[name] + 1
+        position[name] += int(count)
+        start = time.perf_counter()
+        for n in range(first, position[name] + 1):
+            peer.iterate(n)
+        seconds = time.perf_counter() - start
+        closed, goal = peer.error(position[name])
+        print(json.dumps({"seconds": seconds, "closed": closed, "goal": goal}), flush=True)
 
 
 if __name__ == "__main__":

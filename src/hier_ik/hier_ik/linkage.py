@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,12 @@ class Joint:
         """Number of coordinates."""
         return JOINT_TYPES[self.type].dof
 
-    @property
+    @cached_property
+    def finite(self) -> bool:
+        """Whether both joint frames hold finite numbers."""
+        return bool(np.isfinite(self.origin).all() and np.isfinite(self.child_origin).all())
+
+    @cached_property
     def limited(self) -> bool:
         """Whether any coordinate has a position or velocity limit."""
         return bool(

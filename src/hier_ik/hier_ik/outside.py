@@ -4,7 +4,7 @@ Three ways to take one step of a component with priority levels J_1 dq = -e_1, J
 
 * SparseStep: per level a quasi-definite system [mu I, J'; J, -D] factored by qdldl; linear for any
   topology, and so the way for large entangled components.
-* CholeskyStep: dense normal equations with N = mu (J'J + mu I)^-1 as the projector.
+* CholeskyStep: dense normal equations with N = mu (J'J + mu I)^-1, twice, as the projector.
 * SvdStep: dense singular values with exact projectors; what the paper calls the usual way.
 """
 
@@ -107,6 +107,9 @@ class SparseStep:
             rhs = np.concatenate([np.zeros(n), wanted[:m]])
             x = self.solvers[i].solve(rhs)
             full = K + scipy.sparse.triu(K, 1).T
+            # Heavy rows give way by HARD times their multiplier; taking that back (the method of
+            # multipliers) leaves the square of it.
+            rhs[n : n + level.start] -= self.HARD * x[n : n + level.start]
             x += self.solvers[i].solve(rhs - full @ x)
             dq = x[:n]
             J = scipy.sparse.csc_matrix(K[:n, n:]).T
@@ -131,46 +134,74 @@ class _Dense:
 
 
 class CholeskyStep(_Dense):
-    """Dense normal equations; lower levels through N = mu (J'J + mu)^-1."""
+    """Dense normal equations; lower levels through the null space of those before.
+
+    N = mu (J'J + mu)^-1 is a projector but for mu / s^2 along a singular value s. Applied twice,
+    with lower levels damped by much more than is left, it keeps the higher level to about 1e-9 of
+    the step.
+    """
+
+    #: Least damping, as a share of the largest squared column (or row) norm.
+    LEAST = 1e-9
 
     def solve(self, values: Array, rows: Array, damping: list[float], held: Array) -> Array:
         """See Step."""
         J = self.matrix(values)
         dq = np.zeros(self.n)
-        done: list[tuple[Array, float]] = []
+        first: tuple[Array, float] | None = None  # factor of J'J + mu, and mu
+        later: list[tuple[Array, Array, Array]] = []  # J, N J', factor of J N J' + mu
+
+        def project(v: Array) -> Array:
+            if first is not None:
+                factor, mu = first
+                v = mu * mu * _solve(factor, _solve(factor, v))
+            for Jl, M, factor in later:
+                v = v - M @ _solve(factor, Jl @ v)
+            return v
+
         for i, level in enumerate(self.levels):
             Jl = J[level]
             b = -rows[level] - Jl @ dq
-            top = float(np.einsum("ij,ij->j", Jl, Jl).max(initial=0.0))
-            if top == 0.0:
+            last = i + 1 == len(self.levels)
+            share = max(damping[i], self.LEAST)
+            if i == 0 and (not last or len(Jl) >= self.n):
+                mu = share * float(np.einsum("ij,ij->j", Jl, Jl).max(initial=0.0))
+                if mu == 0.0:
+                    continue
+                first = (_factor(Jl.T @ Jl, mu), mu)
+                step = _solve(first[0], Jl.T @ b)
+                if share == self.LEAST:  # refine: what is left is mu^2 / s^4 of the residual
+                    step = step + _solve(first[0], Jl.T @ (b - Jl @ step))
+                dq = dq + step
                 continue
-            if len(self.levels) > 1 and i == 0:
-                mu = max(damping[i], 1e-9) * top
-                A = Jl.T @ Jl
-                A.reshape(-1)[:: self.n + 1] += mu
-                factor = scipy.linalg.cholesky(A, lower=True, overwrite_a=True, check_finite=False)
-                dq = dq + scipy.linalg.cho_solve((factor, True), Jl.T @ b, check_finite=False)
-                done.append((factor, mu))
+            mu = share * float(np.einsum("ij,ij->i", Jl, Jl).max(initial=0.0))
+            if mu == 0.0:
                 continue
-            M = Jl.T
-            for f, mu in done:
-                M = mu * scipy.linalg.cho_solve((f, True), M, check_finite=False)
-            S = Jl @ M if len(Jl) < self.n or done else None
-            if S is None:
-                A = Jl.T @ Jl
-                A.reshape(-1)[:: self.n + 1] += max(damping[i], 1e-13) * top
-                f = scipy.linalg.cholesky(A, lower=True, overwrite_a=True, check_finite=False)
-                dq = dq + scipy.linalg.cho_solve((f, True), Jl.T @ b, check_finite=False)
-                continue
-            S.reshape(-1)[:: len(Jl) + 1] += max(damping[i], 1e-13) * max(float(S.max()), 1e-300)
-            f = scipy.linalg.cholesky(S, lower=True, check_finite=False)
-            dq = dq + M @ scipy.linalg.cho_solve((f, True), b, check_finite=False)
+            M = project(Jl.T)
+            factor = _factor(Jl @ M, mu)
+            dq = dq + M @ _solve(factor, b)
+            later.append((Jl, M, factor))
         dq[held != 0] = 0.0
         return dq
 
 
+def _factor(A: Array, mu: float) -> Array:
+    """The lower Cholesky factor of A + mu I; A is overwritten."""
+    A.reshape(-1)[:: len(A) + 1] += mu
+    factor: Array = scipy.linalg.cholesky(A, lower=True, overwrite_a=True, check_finite=False)
+    return factor
+
+
+def _solve(factor: Array, b: Array) -> Array:
+    x: Array = scipy.linalg.cho_solve((factor, True), b, check_finite=False)
+    return x
+
+
 class SvdStep(_Dense):
     """Dense singular values, level by level in the null space of those before."""
+
+    #: Singular values below this share of the largest row count as zero.
+    RANK = 1e-9
 
     def solve(self, values: Array, rows: Array, damping: list[float], held: Array) -> Array:
         """See Step."""
@@ -180,10 +211,11 @@ class SvdStep(_Dense):
         for i, level in enumerate(self.levels):
             Jl = J[level]
             b = -rows[level] - Jl @ dq
+            largest = float(np.sqrt(np.einsum("ij,ij->i", Jl, Jl).max(initial=0.0)))
             U, s, Vt = np.linalg.svd(Jl @ P if i else Jl, full_matrices=False)
-            if not len(s) or s[0] == 0.0:
+            keep = s > self.RANK * largest  # of the rows as they are: projected ones may be noise
+            if not keep.any():
                 continue
-            keep = s > 1e-9 * s[0]
             s, U, Vt = s[keep], U[:, keep], Vt[keep]
             mu = max(damping[i], 1e-13) * s[0] ** 2
             dq = dq + Vt.T @ (s / (s * s + mu) * (U.T @ b))

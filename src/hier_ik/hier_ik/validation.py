@@ -42,7 +42,9 @@ def validate(linkage: Linkage) -> None:
                     f" {inner!r}, because its coordinates belong there",
                     rule="limits of closures",
                 )
-        _check_numbers(j)
+        if not j.finite:
+            part = "child_origin" if np.isfinite(j.origin).all() else "origin"
+            raise LinkageError(f"joint {j.name!r}", f"{part} is not finite", rule="finite geometry")
         if j.closure is None:
             raise LinkageError(
                 f"joint {j.name!r}", "has no role; call assign_roles", rule="spanning tree"
@@ -79,14 +81,6 @@ def _check_sublinkages(linkage: Linkage) -> None:
         checked.update(way)
         if s.name not in filled:
             raise LinkageError(f"sublinkage {s.name!r}", "has no links", rule="proper nesting")
-
-
-def _check_numbers(j: Joint) -> None:
-    for label, T in (("origin", j.origin), ("child_origin", j.child_origin)):
-        if not np.isfinite(T).all():
-            raise LinkageError(
-                f"joint {j.name!r}", f"{label} is not finite", rule="finite geometry"
-            )
 
 
 def _check_tree(linkage: Linkage) -> None:
