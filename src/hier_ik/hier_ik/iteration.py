@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hier_ik import layout as at
-from hier_ik.kernels import _jit, assemble, kinematics, mul, solve_single
+from hier_ik.kernels import MINUS_ONE, _jit, assemble, kinematics, mul, solve_single
 from hier_ik.priorities import solve_priorities
 
 Array = NDArray[np.float64]
@@ -26,26 +26,6 @@ def round_kinematics(I: Ints, X: Array, r: int) -> None:
     """Bring up to date what the closures of a round read and what has moved."""
     row = I[at.ROUNDS] + 4 * r
     kinematics(I, X, I[at.ROUND_FK] + I[row + 2], I[at.ROUND_FK] + I[row + 3])
-
-
-@_jit
-def iterate(I: Ints, X: Array, rest_gain: float, begin: int, end: int) -> float:
-    """One iteration over the rounds begin to end; returns the largest squared residual met.
-
-    Per round the kinematics that it needs, then one step of each component. Sparse components are
-    left to the caller.
-    """
-    worst = 0.0
-    for r in range(begin, end):
-        round_kinematics(I, X, r)
-        row = I[at.ROUNDS] + 4 * r
-        for k in range(I[row], I[row + 1]):
-            kind = I[I[at.COMPS] + at.COMP_WIDTH * k + at.KIND]
-            if kind == at.SINGLE:
-                worst = max(worst, solve_single(I, X, k))
-            elif kind == at.PRIORITIES:
-                worst = max(worst, solve_priorities(I, X, k, rest_gain))
-    return worst
 
 
 @_jit
@@ -67,19 +47,34 @@ def relax(I: Ints, X: Array, rest_gain: float) -> float:
 
 @_jit
 def run(
-    I: Ints, X: Array, rest_gain: float, iterations: int, tolerance: float, flag: Ints,
-    history: Array,
+    I: Ints, X: Array, rest_gain: float, begin: int, end: int, iterations: int, tolerance: float,
+    flag: Ints, history: Array,
 ) -> int:  # fmt: skip
     """Iterate until every component is within the tolerance, nothing moves, or time is up.
 
-    Returns the number of iterations made; history holds the residual before each.
+    One iteration goes over the rounds begin to end: per round the kinematics that it needs, then
+    one step of each component; sparse components are left to the caller. After all rounds, what
+    nothing holds goes towards its rest.
+
+    Returns the number of iterations made; history holds the largest residual of a component before
+    each.
     """
     n = I[at.N_ROUNDS]
     for i in range(iterations):
         if flag[0] != 0:
             return i
-        history[i] = math.sqrt(iterate(I, X, rest_gain, 0, n))
-        moved = relax(I, X, rest_gain)
+        worst = 0.0
+        for r in range(begin, end):
+            round_kinematics(I, X, r)
+            row = I[at.ROUNDS] + 4 * r
+            for k in range(I[row], I[row + 1]):
+                kind = I[I[at.COMPS] + at.COMP_WIDTH * k + at.KIND]
+                if kind == at.SINGLE:
+                    worst = max(worst, solve_single(I, X, k))
+                elif kind == at.PRIORITIES:
+                    worst = max(worst, solve_priorities(I, X, k, rest_gain))
+        history[i] = math.sqrt(worst)
+        moved = relax(I, X, rest_gain) if begin == 0 and end == n else 0.0
         for k in range(I[at.N_COMPS]):
             moved = max(moved, X[I[at.STEP] + k])
         if moved < 1e-13:
@@ -124,7 +119,7 @@ def component_matrix(I: Ints, X: Array, k: int) -> float:
         c = I[I[at.COMP_CLOSURES] + i]
         r = I[at.CLOSURES] + 8 * c
         width = I[r + 6] - I[r + 5]
-        cost += assemble(I, X, c, I[at.E] + row, True, w, width, -1)
+        cost += assemble(I, X, c, I[at.E] + row, True, w, width, MINUS_ONE)
         row += I[r + 4]
         w += I[r + 4] * width
     X[I[at.COST] + k] = cost

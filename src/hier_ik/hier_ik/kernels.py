@@ -29,6 +29,8 @@ LAMBDA_START, LAMBDA_MIN, LAMBDA_MAX = 1e-4, 1e-9, 1e9
 NOTHING = 1e-30
 
 _jit = njit(cache=True, nogil=True, error_model="numpy")
+#: Not literals for numba, which would compile a kernel anew for each literal argument.
+ZERO, MINUS_ONE = np.int64(0), np.int64(-1)
 
 
 @_jit
@@ -406,7 +408,7 @@ def solve_single(I: Ints, X: Array, k: int) -> float:
     row = 0
     for i in range(I[comp + at.CLOSURE_BEGIN], I[comp + at.CLOSURE_END]):
         c = I[I[at.COMP_CLOSURES] + i]
-        cost += assemble(I, X, c, e + row, True, J + row * n, n, 0)
+        cost += assemble(I, X, c, e + row, True, J + row * n, n, ZERO)
         row += I[I[at.CLOSURES] + 8 * c + 4]
     X[I[at.COST] + k] = cost
     X[I[at.STEP] + k] = 0.0

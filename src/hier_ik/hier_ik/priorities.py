@@ -22,6 +22,7 @@ from hier_ik.kernels import (
     LAMBDA_MIN,
     LAMBDA_START,
     NOTHING,
+    ZERO,
     _jit,
     apply_step,
     assemble,
@@ -162,7 +163,7 @@ def solve_priorities(I: Ints, X: Array, k: int, rest_gain: float) -> float:
         level = I[at.LEVELS] + at.LEVEL_WIDTH * l
         level_cost = _matrix(
             I, X, I[level + at.L_CLOSURE_BEGIN], I[level + at.L_CLOSURE_END],
-            e + I[level + at.L_ROW], work + I[level + at.L_MATRIX], n, 0, I[level + at.L_ROWS],
+            e + I[level + at.L_ROW], work + I[level + at.L_MATRIX], n, ZERO, I[level + at.L_ROWS],
         )  # fmt: skip
         X[I[at.LEVEL_COST] + l] = level_cost
         cost += level_cost
@@ -213,7 +214,7 @@ def _all_levels(I: Ints, X: Array, k: int, top_cost: float, rest_gain: float) ->
     for i in range(n):
         if I[held + i] == 0:
             X[dq + i] = 0.0
-    width = 0  # of the space z that is free after the first level
+    width = ZERO  # of the space z that is free after the first level
     for b in range(I[comp + at.BLOCK_BEGIN], I[comp + at.BLOCK_END]):
         block = I[at.BLOCKS] + at.BLOCK_WIDTH * b
         begin, m = I[block + at.B_BEGIN], I[block + at.B_ROWS]
@@ -222,7 +223,7 @@ def _all_levels(I: Ints, X: Array, k: int, top_cost: float, rest_gain: float) ->
         row = I[block + at.B_ROW]
         for r in range(m):
             X[v + r] = -X[e + row + r]
-        active = 0
+        active = ZERO
         for i in range(nb):
             if I[held + begin + i] == 0:
                 for r in range(m):
@@ -299,7 +300,7 @@ def _to_free(I: Ints, X: Array, comp: int, x: int, z: int) -> None:
         begin = I[block + at.B_BEGIN]
         nb = I[block + at.B_END] - begin
         rank = I[I[at.RANK] + b]
-        active = 0
+        active = ZERO
         zero = True
         for i in range(begin, begin + nb):
             if I[held + i] == 0:
@@ -347,7 +348,7 @@ def _back(I: Ints, X: Array, comp: int, last: int, width: int) -> None:
         begin = I[block + at.B_BEGIN]
         nb = I[block + at.B_END] - begin
         rank = I[I[at.RANK] + b]
-        active = 0
+        active = ZERO
         for i in range(begin, begin + nb):
             if I[held + i] == 0:
                 X[x + active] = X[z + I[I[at.FREE] + b] + active - rank] if active >= rank else 0.0
@@ -419,7 +420,7 @@ def _correct(I: Ints, X: Array, comp: int, rows: int, lam: float, top_cost: floa
         rank = I[I[at.RANK] + b]
         if rank == 0:
             continue
-        active = 0
+        active = ZERO
         for i in range(begin, begin + nb):
             if I[held + i] == 0:
                 X[x + active] = 0.0

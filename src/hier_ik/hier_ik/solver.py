@@ -16,7 +16,6 @@ from hier_ik.decompose import Component, Decomposition, decompose
 from hier_ik.errors import LinkageError
 from hier_ik.iteration import (
     all_kinematics,
-    iterate,
     relative_poses,
     relax,
     residuals,
@@ -153,6 +152,7 @@ class Solver:
         self.options = options or SolverOptions()
         self.decompositions = 0
         self._flag = np.zeros(1, np.int64)
+        self._go, self._one = np.zeros(1, np.int64), np.zeros(1)
         self._seen = -1
         self._decomposition: Decomposition | None = None
         self._compiled: Compiled | None = None
@@ -414,18 +414,23 @@ class Solver:
         np.clip(q, low, high, out=q)
 
     def _iterate(self) -> float:
+        rounds = int(self._I[at.N_ROUNDS])
         if not self._outside:
-            worst = float(iterate(self._I, self._X, self._rest, 0, int(self._I[at.N_ROUNDS])))
-        else:
-            worst = 0.0
-            for r, (begin, end, _, _) in enumerate(self.compiled.packed[at.ROUNDS]):
-                worst = max(worst, float(iterate(self._I, self._X, self._rest, r, r + 1)))
-                for k in range(begin, end):
-                    if k in self._outside:
-                        worst = max(worst, self._outside[k].step())
-        if self._rest:
+            return self._pass(0, rounds)
+        worst = 0.0
+        for r, (begin, end, _, _) in enumerate(self.compiled.packed[at.ROUNDS]):
+            worst = max(worst, self._pass(r, r + 1))
+            for k in range(begin, end):
+                if k in self._outside:
+                    worst = max(worst, math.sqrt(self._outside[k].step()))
+        if self._rest and rounds > 1:
             relax(self._I, self._X, self._rest)
-        return math.sqrt(worst)
+        return worst
+
+    def _pass(self, begin: int, end: int) -> float:
+        """One iteration over some rounds; the largest residual of a component before it."""
+        run(self._I, self._X, self._rest, begin, end, 1, 0.0, self._go, self._one)
+        return float(self._one[0])
 
     def _some(
         self, size: int, tolerance: float, flag: Any, history: list[float]
@@ -433,7 +438,8 @@ class Solver:
         """Up to ``size`` iterations; how many were made, the last step, the best residual."""
         if not self._outside:
             seen = np.zeros(size)
-            made = int(run(self._I, self._X, self._rest, size, tolerance, flag, seen))
+            rounds = int(self._I[at.N_ROUNDS])
+            made = int(run(self._I, self._X, self._rest, 0, rounds, size, tolerance, flag, seen))
             history += seen[:made].tolist()
         else:
             made = 0

@@ -495,7 +495,7 @@ def test_options_membership_reaches_the_decomposition():
 ALLOCATION = """
 import numpy as np
 from numba.core.runtime import rtsys
-from hier_ik import Solver, tower
+from hier_ik import Solver, tower, layout as at
 from hier_ik.iteration import run
 flag, history = np.zeros(1, np.int64), np.zeros(60)
 for mode in ("hierarchical", "flat_structured"):
@@ -503,7 +503,8 @@ for mode in ("hierarchical", "flat_structured"):
     def allocations(n):
         s.set_goal("drag", (30.0, 0.0, 8.0))  # out of reach: every iteration is hard work
         before = rtsys.get_allocation_stats().alloc
-        made = run(s._I, s._X, 0.0, n, 0.0, flag, history)
+        rounds = int(s._I[at.N_ROUNDS])
+        made = run(s._I, s._X, 0.0, 0, rounds, n, 0.0, flag, history)
         return rtsys.get_allocation_stats().alloc - before, made
     allocations(1)
     one, _ = allocations(1)
