@@ -2,7 +2,9 @@
 
 import os
 import signal
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["kin_common.testing"]
@@ -21,3 +23,20 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("kinstack")
+
+#: The packages with kernels, longest tests first. A worker takes a whole one: it compiles once.
+_COMPILED = ("ft_controller", "kin_solvers", "continuum_ik", "gpu_kinematics", "hier_ik")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With several workers: a package with kernels, or another test file, goes to one of them."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    rank = {}
+    for item in items:
+        path = Path(item.path).relative_to(config.rootpath)
+        package = path.parts[1] if path.parts[0] == "src" else ""
+        known = package in _COMPILED
+        rank[item] = _COMPILED.index(package) if known else len(_COMPILED)
+        item.add_marker(pytest.mark.xdist_group(package if known else str(path)))
+    items.sort(key=rank.__getitem__)
