@@ -153,9 +153,18 @@ class Panel:
             return notice(f"{self.node_names[0]} is not running.", IDLE)
         return notice(self.message, self.message_colour)
 
-    def hear(self, node: str, message: type, callback: Callable[[Any], None]) -> None:
-        """Listen to what a node publishes of a type, under whatever name it was given."""
-        self._wishes.append((node, type_name(message), message, callback))
+    def hear(
+        self, node: str, message: type, callback: Callable[[Any], None], ending: str = ""
+    ) -> None:
+        """Listen to what a node publishes of a type, under whatever name it was given.
+
+        Args:
+            node: The node's name.
+            message: The type.
+            callback: What to do with a message.
+            ending: How the topic's name must end, where a node has several of one type.
+        """
+        self._wishes.append((node, ending, message, callback))
 
     def tell(self, node: str, message: type) -> Voice:
         """Speak to the topic of a type that a node listens to, under whatever name it was given."""
@@ -210,8 +219,9 @@ class Panel:
                 if kind is not None and wanted and topic not in self._markers:
                     self._subscribe_markers(topic, kind)
                 for wish in self._wishes:
-                    node, type_text, message, callback = wish
-                    if node == name and type_text in types and (topic, callback) not in self._heard:
+                    node, ending, message, callback = wish
+                    fits = node == name and type_name(message) in types and topic.endswith(ending)
+                    if fits and (topic, callback) not in self._heard:
                         self._heard.add((topic, callback))
                         self.node.listen(message, topic, callback, self.node.fitting_qos(topic))
         for voice in self._voices:

@@ -9,6 +9,7 @@ from geometry_msgs.msg import Pose
 from kin_interfaces.msg import HierGoal
 from kin_interfaces.srv import Decompose, LoadLinkage, SolveHierIK
 from sensor_msgs.msg import JointState
+from visualization_msgs.msg import MarkerArray
 
 from kin_tools.dashboard.panel import Panel, View, put
 from kin_tools.dashboard.style import table
@@ -29,17 +30,20 @@ class TowerPanel(Panel):
 
     def connect(self) -> None:
         """Subscribe to the joints and make the handle."""
-        self.joints: dict[str, tuple[str, ...]] = {}
         self.values: dict[str, np.ndarray] = {}
         self.residuals: list[Any] = []
         self.unmet: list[str] = []
         self.link = ""
-        self._handle_link = ""
+        self.blocks = 15
+        self._points = np.zeros((0, 3))
         self._goal = self.tell("hier_ik", HierGoal)
-        self.hear("hier_ik", JointState, self._on_joints)
-        self._solve = self.client(SolveHierIK, "hier_ik/solve_ik")
+        self.hear("hier_ik", JointState, lambda m: self._on_joints("real", m), "/joint_states")
+        self.hear(
+            "hier_ik", JointState, lambda m: self._on_joints("virtual", m), "virtual_joint_states"
+        )
+        self._solve = self.client(SolveHierIK, "hier_ik/solve")
         self._decompose = self.client(Decompose, "hier_ik/decompose")
-        self._load = self.client(LoadLinkage, "hier_ik/load_linkage")
+        self._load = self.client(LoadLinkage, "hier_ik/load")
         self.report = ""
         self.handle = self.scene.add_transform_controls(
             f"{self.root}/handle", scale=0.5, line_width=3.0, visible=False, depth_test=False,
@@ -47,12 +51,14 @@ class TowerPanel(Panel):
         )  # fmt: skip
         self.handle.on_update(lambda _: self._moved())
 
-    def _on_joints(self, message: JointState) -> None:
-        kind = (
-            "virtual" if any("virtual" in name or "/v" in name for name in message.name[:1]) else ""
-        )
-        self.values[kind or "real"] = np.array(message.position)
-        self.joints[kind or "real"] = tuple(message.name)
+    def _on_joints(self, kind: str, message: JointState) -> None:
+        self.values[kind] = np.array(message.position)
+
+    def saw_markers(self, message: MarkerArray) -> None:
+        """Remember where the real links are, to put the handle near the chosen plate."""
+        for marker in message.markers:
+            if marker.ns == "real links" and marker.points:
+                self._points = np.array([(p.x, p.y, p.z) for p in marker.points])
 
     def _moved(self) -> None:
         position = np.array(self.handle.position) / self.scale
@@ -61,7 +67,7 @@ class TowerPanel(Panel):
     def drag(self, link: str, position: np.ndarray) -> None:
         """Ask for a link to go to a position in the root's frame [m]."""
         if not link:
-            self.say("Name a link first.")
+            self.say("Choose a plate first.")
             return
         goal = HierGoal(link=link, kind="position", target=Pose())
         goal.target.position.x, goal.target.position.y, goal.target.position.z = map(
@@ -89,12 +95,24 @@ class TowerPanel(Panel):
 
     def load(self, blocks: int) -> None:
         """Load a tower of another height."""
-        self.ask(self._load, LoadLinkage.Request(preset="tower", blocks=blocks))
+
+        def answered(response: Any) -> None:
+            if response.links:
+                self.blocks = blocks
+                self.grab("")
+
+        self.ask(self._load, LoadLinkage.Request(preset="tower", blocks=blocks), answered)
 
     def grab(self, link: str) -> None:
-        """Put the handle on a link."""
-        self.link = link
-        self.handle.visible = bool(link)
+        """Put the handle on a plate, "P1" up to "P15"; nothing for an empty name."""
+        self.link = link if link.startswith("P") else ""
+        if self.link and len(self._points):
+            low, high = self._points[:, 2].min(), self._points[:, 2].max()
+            height = low + (high - low) * int(link[1:]) / self.blocks
+            near = self._points[np.argsort(np.abs(self._points[:, 2] - height))[:8]]
+            middle = near.mean(axis=0)
+            self.handle.position = tuple(self.scale * np.array([middle[0], middle[1], height]))
+        self.handle.visible = bool(self.link)
 
     def draw(self) -> None:
         """Draw the linkage."""
@@ -109,8 +127,9 @@ class _TowerView(View):
     def __init__(self, panel: TowerPanel, gui: Any) -> None:
         self._panel = panel
         self._notice = gui.add_html("")
-        self.link = gui.add_text("Link to drag", "")
-        self.link.on_update(lambda _: panel.grab(self.link.value.strip()))
+        self._blocks = panel.blocks
+        self.link = gui.add_dropdown("Plate to drag", _plates(panel.blocks))
+        self.link.on_update(lambda _: panel.grab(self.link.value))
         self.blocks = gui.add_slider("Blocks", 1, 40, 1, 15)
         gui.add_button("Load a tower").on_click(lambda _: panel.load(int(self.blocks.value)))
         self.button = gui.add_button("Solve to convergence")
@@ -120,6 +139,9 @@ class _TowerView(View):
 
     def update(self) -> None:
         panel = self._panel
+        if panel.blocks != self._blocks:
+            self._blocks = panel.blocks
+            self.link.options = _plates(panel.blocks)
         rows = [
             (f"{kind.capitalize()} joints", str(len(values)))
             for kind, values in panel.values.items()
@@ -133,3 +155,8 @@ class _TowerView(View):
         rows += list(panel.node.diagnosis("hier_ik").items())[:12]
         put(self._notice, panel.notice())
         put(self._figures, table(rows))
+
+
+def _plates(blocks: int) -> list[str]:
+    """What can be dragged: the plate above each block, topmost first."""
+    return ["none", *(f"P{k}" for k in range(blocks, 0, -1))]
