@@ -1,0 +1,180 @@
+"""``python -m kin_tools.policy``: a least-privilege SROS2 policy from what a running stack uses.
+
+Each node gets an enclave of its own that allows exactly the topics, services and actions that the
+graph shows for it; see docs/security.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+from defusedxml import ElementTree
+
+from kin_common.errors import InvalidInput
+
+__all__ = ["Rights", "main", "read_policy", "rights_of", "write_policy"]
+
+#: What every node may need although the graph of a given moment need not show it.
+_ALWAYS = {("topics", "subscribe"): ("/clock", "/parameter_events")}
+_KINDS = (
+    ("topics", "topic", "publish"),
+    ("topics", "topic", "subscribe"),
+    ("services", "service", "reply"),
+    ("services", "service", "request"),
+    ("actions", "action", "execute"),
+    ("actions", "action", "call"),
+)
+
+
+@dataclass
+class Rights:
+    """What one node may do: names by (what, how), such as ("topics", "publish")."""
+
+    names: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+
+    def add(self, what: str, how: str, names: Iterable[str]) -> None:
+        """Allow more."""
+        self.names.setdefault((what, how), set()).update(names)
+
+    def missing(self, used: Rights) -> list[str]:
+        """What ``used`` holds and this does not allow, for people."""
+        return [
+            f"{how} {name}"
+            for (what, how), names in sorted(used.names.items())
+            for name in sorted(names - self.names.get((what, how), set()))
+        ]
+
+
+def rights_of(observer: Any, name: str, namespace: str) -> Rights:
+    """What a node uses now.
+
+    Args:
+        observer: Any rclpy node of the same graph.
+        name: The node's name.
+        namespace: The node's namespace.
+    """
+    from rclpy.action import (
+        get_action_client_names_and_types_by_node,
+        get_action_server_names_and_types_by_node,
+    )
+
+    def plain(found: Iterable[tuple[str, Any]]) -> list[str]:
+        return [topic for topic, _ in found if "/_action/" not in topic]
+
+    rights = Rights()
+    for (what, how), names in _ALWAYS.items():
+        rights.add(what, how, names)
+    ask = observer
+    rights.add(
+        "topics", "publish", plain(ask.get_publisher_names_and_types_by_node(name, namespace))
+    )
+    rights.add(
+        "topics", "subscribe", plain(ask.get_subscriber_names_and_types_by_node(name, namespace))
+    )
+    rights.add("services", "reply", plain(ask.get_service_names_and_types_by_node(name, namespace)))
+    rights.add(
+        "services", "request", plain(ask.get_client_names_and_types_by_node(name, namespace))
+    )
+    servers = get_action_server_names_and_types_by_node(observer, name, namespace)
+    clients = get_action_client_names_and_types_by_node(observer, name, namespace)
+    rights.add("actions", "execute", (action for action, _ in servers))
+    rights.add("actions", "call", (action for action, _ in clients))
+    return rights
+
+
+def write_policy(nodes: Mapping[str, Rights], root: str = "/kinstack") -> str:
+    """The policy file.
+
+    Args:
+        nodes: By full node name.
+        root: Enclaves are named below it, by the node's name.
+    """
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        "<!-- Written by python -m kin_tools.policy from a running stack. -->",
+        '<policy version="0.2.0">',
+        "  <enclaves>",
+    ]
+    for full, rights in sorted(nodes.items()):
+        namespace, _, name = full.rpartition("/")
+        lines += [
+            f"    <enclave path={quoteattr(f'{root}/{name}')}>",
+            "      <profiles>",
+            f"        <profile ns={quoteattr(namespace or '/')} node={quoteattr(name)}>",
+        ]
+        for what, tag, how in _KINDS:
+            names = sorted(rights.names.get((what, how), ()))
+            if names:
+                lines.append(f'          <{what} {how}="ALLOW">')
+                lines += [f"            <{tag}>{escape(entry)}</{tag}>" for entry in names]
+                lines.append(f"          </{what}>")
+        lines += ["        </profile>", "      </profiles>", "    </enclave>"]
+    return "\n".join([*lines, "  </enclaves>", "</policy>"]) + "\n"
+
+
+def read_policy(text: str) -> dict[str, tuple[str, Rights]]:
+    """Enclave and rights by full node name.
+
+    Raises:
+        InvalidInput: It is not a policy.
+    """
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise InvalidInput("policy", str(error)) from None
+    found = {}
+    for enclave in root.iter("enclave"):
+        for profile in enclave.iter("profile"):
+            rights = Rights()
+            for what, tag, how in _KINDS:
+                for block in profile.iter(what):
+                    if block.get(how) == "ALLOW":
+                        rights.add(what, how, (entry.text or "" for entry in block.iter(tag)))
+            full = f"{profile.get('ns', '/').rstrip('/')}/{profile.get('node')}"
+            found[full] = (enclave.get("path", ""), rights)
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(
+        prog="kin_tools.policy",
+        description="Write an SROS2 policy for the nodes of the running stack.",
+    )
+    parser.add_argument("--namespace", default="/", help="of the stack")
+    parser.add_argument("--output", type=Path, help="file to write; the terminal if not given")
+    options = parser.parse_args(argv)
+    from kin_tools.client import open_client
+
+    namespace = "/" + options.namespace.strip("/")
+    with open_client("policy") as client:
+        client.spin_until(lambda: False, 3.0)  # the time that discovery takes
+        names = [
+            name
+            for name, space in client.node.get_node_names_and_namespaces()
+            if space == namespace and name != client.node.get_name() and not name.startswith("_")
+        ]
+        if not names:
+            print(f"policy: no nodes in {namespace}: is the stack running?", file=sys.stderr)
+            return 1
+        text = write_policy(
+            {
+                f"{namespace.rstrip('/')}/{name}": rights_of(client.node, name, namespace)
+                for name in names
+            }
+        )
+    if options.output:
+        options.output.write_text(text)
+    else:
+        print(text, end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""The security policy: what is written can be read, and names what a node uses."""
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from kin_common.errors import InvalidInput
+from kin_common.testing import wait_until
+from kin_tools.monitor import StackMonitor
+from kin_tools.policy import Rights, read_policy, rights_of, write_policy
+
+ROOT = Path(__file__).resolve().parents[3]
+POLICY = ROOT / "docker" / "security" / "policy.xml"
+
+
+def test_round_trip():
+    rights = Rights()
+    rights.add("topics", "publish", ["/a", "/b<&"])
+    rights.add("actions", "execute", ["/solve"])
+    read = read_policy(write_policy({"/ns/node": rights}))
+    assert list(read) == ["/ns/node"]
+    enclave, found = read["/ns/node"]
+    assert enclave == "/kinstack/node"
+    assert not found.missing(rights)
+    assert not rights.missing(found)
+    assert Rights().missing(rights) == ["execute /solve", "publish /a", "publish /b<&"]
+
+
+def test_not_a_policy():
+    with pytest.raises(InvalidInput):
+        read_policy("<policy")
+
+
+@pytest.mark.node
+def test_the_monitor_uses_what_its_policy_allows(ros):
+    ros.add(StackMonitor)
+    wait_until(
+        lambda: ros.node.get_service_names_and_types_by_node("stack_monitor", "/"), 20.0, "services"
+    )
+    used = rights_of(ros.node, "stack_monitor", "/")
+    assert "/stack_monitor/check_ready" in used.names["services", "reply"]
+    assert "/stack_state" in used.names["topics", "publish"]
+    allowed = read_policy(POLICY.read_text())["/stack_monitor"][1]
+    # Clients of other nodes' services come and go with those nodes.
+    used.names.pop(("services", "request"))
+    assert not allowed.missing(used)
+
+
+def test_every_launched_node_has_an_enclave_of_its_own():
+    policy = read_policy(POLICY.read_text())
+    enclaves = [enclave for enclave, _ in policy.values()]
+    assert len(set(enclaves)) == len(enclaves)
+    for path in sorted((ROOT / "launch").glob("*.launch.xml")):
+        for node in ElementTree.parse(path).iter("node"):
+            if node.get("pkg") in ("tf2_ros", "rviz2"):
+                continue
+            enclave, rights = policy[f"/{node.get('name')}"]
+            assert enclave == f"/kinstack/{node.get('name')}"
+            assert not any("*" in name for names in rights.names.values() for name in names)
+            told = {item.get("name"): item.get("value") for item in node.iter("env")}
+            assert told.get("ROS_SECURITY_ENCLAVE_OVERRIDE") == enclave, path.name
