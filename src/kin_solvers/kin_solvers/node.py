@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,11 +33,14 @@ from kin_solvers.manifold import Manifold
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.mechanism_urdf import arm_from_urdf, loops_from_urdf
 from kin_solvers.mechanism_yaml import load_mechanism
+from kin_solvers.plot import linkage_points
 from kin_solvers.solve import Settings, solve
 
 Array = NDArray[np.float64]
 
 MAX_MARKERS = 4000
+#: How long playback waits after somebody chose a configuration to see [s].
+_PAUSE = 3.0
 _STOP_CODES = {
     "boxes": StatusCode.LIMIT_EXCEEDED,
     "memory": StatusCode.LIMIT_EXCEEDED,
@@ -108,6 +112,10 @@ class KinSolversNode(KinNode[CuikParameters]):
         self._manifold = self.publish_to(ManifoldMessage, "~/manifold", LATCHED)
         self._markers = self.publish_to(MarkerArray, "~/markers", LATCHED)
         self._states = self.publish_to(JointState, "~/joint_states", STATE)
+        self._linkage = self.publish_to(MarkerArray, "~/linkage", STATE)
+        self._drawn: Mechanism | None = None
+        self._playback_from = 0.0
+        self.listen(JointState, "~/show", self._on_show, STATE)
         self._listening: set[str] = set()
         self.serve(SolveManifold, "~/solve_manifold", self._solve_service)
         self.serve_action(SolveManifoldAction, "~/solve_manifold", self._solve_action, _feedback)
@@ -295,6 +303,10 @@ class KinSolversNode(KinNode[CuikParameters]):
         with self._lock:
             self._curve = curve
             self._tick = 0
+            self._drawn = manifold.mechanism
+        found = [c.point for c in manifold.components if c.point is not None]
+        if found:
+            self._linkage.publish(self._linkage_as_markers(manifold.mechanism, found[0]))
 
     def _boxes_as_markers(self, manifold: Manifold) -> MarkerArray:
         names = self.parameters.marker_variables or manifold.mechanism.names[:3]
@@ -318,8 +330,41 @@ class KinSolversNode(KinNode[CuikParameters]):
             array.markers.append(marker)
         return array
 
+    def _on_show(self, message: JointState) -> None:
+        """Draw the last mechanism at a configuration that somebody has chosen."""
+        with self._lock:
+            mechanism = self._drawn
+        if mechanism is None:
+            raise InvalidInput("show", "no mechanism has been solved yet")
+        if sorted(message.name) != sorted(mechanism.names):
+            raise InvalidInput("show.name", f"must be {', '.join(mechanism.names)}")
+        if len(message.position) != len(message.name) or not np.isfinite(message.position).all():
+            raise InvalidInput("show.position", f"must be {len(message.name)} finite numbers")
+        given = dict(zip(message.name, message.position, strict=True))
+        q = np.array([given[name] for name in mechanism.names])
+        self._playback_from = time.monotonic() + _PAUSE
+        self._linkage.publish(self._linkage_as_markers(mechanism, q))
+
+    def _linkage_as_markers(self, mechanism: Mechanism, q: Array) -> MarkerArray:
+        """Each loop as a line through its frames, with a ball at each of them."""
+        array = MarkerArray(markers=[Marker(action=Marker.DELETEALL)])
+        stamp = self.get_clock().now().to_msg()
+        for i in range(len(mechanism.loops)):
+            points = linkage_points(mechanism, i, q)
+            size = 0.02 * max(float(np.ptp(points, axis=0).max()), 1e-3)
+            for kind, width in ((Marker.LINE_STRIP, size), (Marker.SPHERE_LIST, 2.5 * size)):
+                marker = Marker(ns="linkage", id=2 * i + (kind == Marker.SPHERE_LIST), type=kind)
+                marker.header.frame_id = self.parameters.marker_frame
+                marker.header.stamp = stamp
+                marker.pose.orientation.w = 1.0
+                marker.scale.x = marker.scale.y = marker.scale.z = width
+                marker.color = ColorRGBA(r=0.0, g=0.45, b=0.7, a=1.0)
+                marker.points = [Point(x=x, y=y, z=z) for x, y, z in points.tolist()]
+                array.markers.append(marker)
+        return array
+
     def _play(self) -> None:
-        if not self.parameters.playback:
+        if not self.parameters.playback or time.monotonic() < self._playback_from:
             return
         with self._lock:
             if self._curve is None or len(self._curve[1]) == 0:
@@ -330,6 +375,8 @@ class KinSolversNode(KinNode[CuikParameters]):
         state = JointState(name=names, position=to_field(q))
         state.header.stamp = self.get_clock().now().to_msg()
         self._states.publish(state)
+        if self._drawn is not None and self._linkage.get_subscription_count() > 0:
+            self._linkage.publish(self._linkage_as_markers(self._drawn, np.asarray(q)))
 
 
 def _matrix(field: str, pose: Pose) -> Array:

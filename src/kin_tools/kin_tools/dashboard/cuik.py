@@ -93,7 +93,7 @@ class CuikPanel(Panel):
         self.curve: NDArray[np.float64] = np.zeros((0, 0))
         self._show = self.tell("kin_solvers", JointState)
         self.hear("kin_solvers", Manifold, self._on_manifold)
-        self._action = self.action_client(SolveManifold, "kin_solvers/solve")
+        self._action = self.action_client(SolveManifold, "kin_solvers/solve_manifold")
 
     def _on_manifold(self, message: Manifold) -> None:
         self.manifold = message
