@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # Makes a keystore for DDS security: one enclave with its own key and permissions for every node in
 # docker/security/policy.xml. Needs a ROS 2 with sros2 (every ros-base has it).
-#   docker/make_keystore.sh [FOLDER]      default: docker/keystore, which git ignores
+#   docker/make_keystore.sh [FOLDER [NAMESPACE ...]]
+# FOLDER: default docker/keystore, which git ignores. NAMESPACE: those that the stacks will run in, such as
+# "/ /control" for the two hosts of compose.two-hosts.yaml; default: none.
 set -euo pipefail
 
 here=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
 keystore=${1:-$here/keystore}
+[ $# -gt 0 ] && shift
 policy="$here/security/policy.xml"
 
 if ! command -v ros2 >/dev/null; then
@@ -19,6 +22,10 @@ if [ -e "$keystore/private" ]; then
 fi
 umask 077
 mkdir -p "$keystore"
+if [ $# -gt 0 ]; then
+  "$here/entrypoint.sh" python3 -m kin_tools.policy --from "$policy" --into "$@" --output "$keystore/policy.xml"
+  policy="$keystore/policy.xml"
+fi
 ros2 security create_keystore "$keystore"
 ros2 security generate_artifacts -k "$keystore" -p "$policy"
 echo "keys of $(grep -c '<enclave ' "$policy") enclaves are in $keystore"

@@ -163,6 +163,32 @@ def test_keystore_script_says_what_it_needs(tmp_path):
     assert not (tmp_path / "keys").exists()
 
 
+def test_keystore_script_asks_for_every_enclave(tmp_path):
+    """With a stand-in for `ros2` that writes down what it is asked: no ROS with sros2 is here."""
+    asked = tmp_path / "asked"
+    program = tmp_path / "bin" / "ros2"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$@" >> {asked}\n')
+    program.chmod(0o755)
+    keys = tmp_path / "keys"
+    environment = without_ros(PATH=f"{program.parent}:/usr/local/bin:/usr/bin:/bin")
+    made = run(DOCKER / "make_keystore.sh", keys, "/", "/control", env=environment)
+    assert made.returncode == 0, made.stdout + made.stderr
+    assert asked.read_text().splitlines() == [
+        f"security create_keystore {keys}",
+        f"security generate_artifacts -k {keys} -p {keys}/policy.xml",
+    ]
+    policy = (keys / "policy.xml").read_text()
+    assert '<profile ns="/control" node="ft_controller">' in policy
+    assert f"keys of {policy.count('<enclave ')} enclaves" in made.stdout
+    assert keys.stat().st_mode & 0o077 == 0  # for nobody else
+    # Keys are never overwritten.
+    (keys / "private").mkdir()
+    again = run(DOCKER / "make_keystore.sh", keys, env=environment)
+    assert again.returncode == 1
+    assert "already" in again.stderr
+
+
 @pytest.mark.parametrize("path", COMPOSE, ids=lambda path: path.name)
 def test_compose_files_share_memory_only_with_matching_uids(path):
     """Shared memory between different uids shows topics and loses data."""

@@ -1,6 +1,6 @@
 """All IK solutions of a URDF at a pose, without ROS.
 
-./kinstack shell python examples/library/01_all_ik_of_a_urdf.py examples/library/arm.urdf --xyz 0.4 0.1 0.5
+./kinstack shell python examples/library/01_all_ik_of_a_urdf.py examples/library/arm.urdf
 """
 
 import argparse

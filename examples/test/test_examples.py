@@ -1,9 +1,10 @@
 """The examples are plain: what they import, and that each can be asked what it does.
 
-That they run against a stack is tested in src/kin_tools/test/test_stack.py.
+That they run against a stack is tested in src/kin_tools/test/test_full_stack.py.
 """
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,3 +47,32 @@ def test_says_what_it_does(script):
         [sys.executable, script, "--help"], capture_output=True, text=True, timeout=60, check=True
     )
     assert "--stack" in done.stdout
+
+
+LIBRARY = sorted((FOLDER / "library").glob("[0-9]*.py"))
+
+#: Arguments of a script, and what it must print.
+SAYS = {
+    "01_all_ik_of_a_urdf": ([FOLDER / "library" / "arm.urdf"], r"8 solutions, 8 .*\ncomplete\n"),
+    "02_a_million_delta_robots": ([], r"1000000 of them .*\n.* [0-9.]+e-1\d rad\n.*because arm"),
+    "03_a_continuum_robot": ([], r"platform \[m\]: -?0\.000000 0\.020000 0\.480000\n(.*\n)*out of"),
+    "04_a_tower_of_270_joints": ([], r"met\n(.*\n)*the plate is at 0\.8000 -?0\.0000 11\.6000"),
+}
+
+
+@pytest.mark.parametrize("script", LIBRARY, ids=lambda path: path.stem)
+def test_library_examples_run_without_ros(script):
+    blocked = (
+        "import runpy, sys; sys.modules['rclpy'] = None;"
+        "sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    )
+    arguments, expected = SAYS[script.stem]
+    done = subprocess.run(
+        [sys.executable, "-c", blocked, script, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=250,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(expected, done.stdout), done.stdout
+    assert script.name in (FOLDER / "README.md").read_text()

@@ -14,9 +14,11 @@ from geometry_msgs.msg import Point, Pose, PoseStamped
 from kin_interfaces.action import SweepWorkspace
 from kin_interfaces.srv import SolveContinuumFK, SolveContinuumIK
 from sensor_msgs.msg import JointState
+from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from continuum_ik.mailbox import Mailbox, Target
+from continuum_ik.picture import curvature, curvature_colours
 from continuum_ik.pose import make_pose, quaternion_pose
 from continuum_ik.robot import ContinuumRobot, Load, load_robot
 from continuum_ik.rod import Array
@@ -35,6 +37,8 @@ from kin_common.rotations import matrix_to_quaternion
 from kin_common.task import Progress, Task
 
 LEGS = 6
+#: Width of a line that is seen from some steps away [m].
+_SEEN = 0.006
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,11 +283,18 @@ class ContinuumNode(KinNode[ContinuumParameters]):
             return
         solver = self._snapshot()
         array = MarkerArray()
-        colour = (0.2, 0.4, 0.8)
+        largest = 0.0
         for i, shape in enumerate(solver.shapes(self.parameters.shape_points)):
-            array.markers.append(
-                self._line(i, "rods", shape, solver.robot.rods[i].radius * 2, colour)
-            )
+            bend = curvature(shape)
+            largest = max(largest, float(bend.max()))
+            # A rod of half a millimetre would not be seen.
+            width = max(solver.robot.rods[i].radius * 2, _SEEN)
+            rod = self._line(i, "rods", shape, width, (0.2, 0.4, 0.8))
+            rod.colors = [
+                ColorRGBA(r=r, g=g, b=b, a=1.0) for r, g, b in curvature_colours(bend).tolist()
+            ]
+            array.markers.append(rod)
+        self.diagnostics.value("largest curvature [1/m]", largest)
         pose = solver.pose
         holes = solver.robot.platform @ pose[3:].reshape(3, 3).T + pose[:3]
         ring = np.concatenate([holes, holes[:1]])

@@ -47,6 +47,7 @@ class ArmParameters(ParameterSet):
     upper: tuple[float, ...] = parameter(
         (3.1, 2.8, 2.8, 2.8), "upper position limits [rad]", read_only=True
     )
+    frame: str = parameter("arm_base", "frame of the markers", read_only=True)
 
     def check(self) -> None:
         """Refuse arrays that do not fit together."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from visualization_msgs.msg import Marker
 
 from ft_controller.arm_parameters import ArmParameters, joint_index, joint_values
 from ft_controller.crew import RECONFIGURATIONS, Crew, Tick, Timing, warm
@@ -22,6 +23,7 @@ from ft_controller.errors import ArmError, ScheduleError
 from ft_controller.faults import Fault, load_schedule
 from ft_controller.governor import Limits, State
 from ft_controller.loop import ControlLoop, Snapshot
+from ft_controller.markers import DESIRED, arm_marker
 from ft_controller.planner import plan
 from ft_controller.processor import CONTROLLERS
 from ft_controller.trajectory import Trajectory
@@ -205,6 +207,7 @@ class FtController(KinNode[FtParameters]):
         )
         self._command = Float64MultiArray() if array else JointState(name=list(now.joints))
         self._status = self.publish_to(FtStatus, "~/status", STATE)
+        self._desired = self.publish_to(Marker, "~/desired", STATE)
         self.listen(JointState, "joint_states", self._on_state, SENSOR)
         self.listen(JointTrajectory, "joint_trajectory", self._on_trajectory, COMMAND)
         self.serve(InjectFault, "~/inject_fault", self._inject)
@@ -213,6 +216,7 @@ class FtController(KinNode[FtParameters]):
         self.serve(LockJoint, "~/lock_joint", self._lock)
         self.serve(MoveArm, "~/move_arm", self._move)
         self.every(0.5, self._diagnose, steady=True)
+        self.every(0.05, self._draw, steady=True)
 
     def activate(self) -> None:
         """Start the control loop; the arm is under control from the first joint states on."""
@@ -591,6 +595,15 @@ class FtController(KinNode[FtParameters]):
                 )
             )
         return message
+
+    def _draw(self) -> None:
+        """Where the arm should be, beside the simulator's or the robot's own picture of it."""
+        loop = self._loop
+        if loop is None or self._snapshot is None or self._desired.get_subscription_count() == 0:
+            return
+        points = loop.crew.arm.points(loop.desired()[0])
+        stamp = self.get_clock().now().to_msg()
+        self._desired.publish(arm_marker(points, DESIRED, self.parameters.frame, stamp))
 
     def _diagnose(self) -> None:
         s, loop = self._snapshot, self._loop

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Point
 from kin_interfaces.srv import LockJoint, SetJointLimits
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker
 
 from ft_controller.arm_parameters import ArmParameters, joint_index, joint_values
 from ft_controller.errors import ArmError
+from ft_controller.markers import ACTUAL, arm_marker
 from ft_controller.plant import Plant
 from kin_common import checks
 from kin_common.arrays import from_field, to_field
@@ -64,7 +64,6 @@ class SimulatorParameters(ArmParameters):
     command_timeout: float = parameter(
         0.2, "without a command for so long the torque is zero [s]", minimum=0.001, maximum=60.0
     )
-    frame: str = parameter("arm_base", "frame of the markers", read_only=True)
 
     def check(self) -> None:
         """Refuse a start that does not fit."""
@@ -178,14 +177,8 @@ class ArmSimulator(KinNode[SimulatorParameters]):
         """The arm as a line, for RViz and Foxglove."""
         with self._guard_plant:
             points = self._plant.arm.points(self._plant.q)
-        marker = Marker(type=Marker.LINE_STRIP, action=Marker.ADD, ns="arm", id=0)
-        marker.header.frame_id = self.parameters.frame
-        marker.header.stamp = self.get_clock().now().to_msg()
-        marker.pose.orientation.w = 1.0
-        marker.scale.x = 0.03
-        marker.color.r, marker.color.g, marker.color.b, marker.color.a = 0.1, 0.5, 0.9, 1.0
-        marker.points = [Point(x=float(x), y=float(y), z=0.0) for x, y in points]
-        self._markers.publish(marker)
+        stamp = self.get_clock().now().to_msg()
+        self._markers.publish(arm_marker(points, ACTUAL, self.parameters.frame, stamp))
         loop = self._loop
         if loop is not None and loop.error is not None:
             self.diagnostics.fault(f"the simulation ended: {loop.error!r}")

@@ -11,6 +11,7 @@ from kin_interfaces.msg import FtProcessor, FtStatus, SolveStatus
 from kin_interfaces.srv import InjectFault, LockJoint, MoveArm, SetController, SetJointLimits
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from visualization_msgs.msg import Marker
 
 from ft_controller.node import FtController
 from ft_controller.simulator_node import ArmSimulator
@@ -107,6 +108,23 @@ def test_moves_to_a_goal_while_a_processor_lies(ros):
     assert all(s.state in (FtStatus.IDLE, FtStatus.RUN, FtStatus.HOLD) for s in arm.status)
     arm.call(InjectFault, "inject_fault", kind="clear")
     arm.wait(lambda s: s.processors[2].state == FtProcessor.WORKING, what="readmission")
+
+
+def test_the_desired_arm_is_drawn_beside_the_actual_one(ros):
+    arm = Arm(ros)
+    desired = ros.listen(Marker, "ft_controller/desired")
+    actual = ros.listen(Marker, "arm_simulator/marker")
+    arm.running()
+    assert arm.call(MoveArm, "move_arm", x=0.7, y=0.7).status.code == SolveStatus.SUCCESS
+
+    def at_the_goal(heard):
+        tip = heard[-1].points[-1] if heard else None
+        return tip is not None and abs(tip.x - 0.7) + abs(tip.y - 0.7) < 0.02
+
+    wait_until(lambda: at_the_goal(desired) and at_the_goal(actual), 40.0, "both at the goal")
+    assert desired[-1].header.frame_id == actual[-1].header.frame_id == "arm_base"
+    assert (desired[-1].ns, actual[-1].ns) == ("desired", "arm")
+    assert len(desired[-1].points) == len(actual[-1].points) == 5
 
 
 @pytest.mark.slow

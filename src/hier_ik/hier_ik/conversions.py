@@ -21,9 +21,12 @@ from hier_ik.solver import Residual, Solution, Solver
 from kin_common import checks
 from kin_common.arrays import to_field
 from kin_common.errors import InvalidInput
-from kin_common.rotations import quaternion_to_matrix
+from kin_common.rotations import matrix_to_quaternion, quaternion_to_matrix
 
 Array = NDArray[np.float64]
+
+#: Links that are shown with their frame and name at most.
+_GRIPS = 100
 
 
 def pose_to_frame(field: str, pose: Pose, *, empty_is_identity: bool = False) -> Array:
@@ -172,7 +175,9 @@ def start_values(solver: Solver, names: Iterable[str], positions: Array) -> dict
 def markers(solver: Solver, frame_id: str, stamp: Any, tolerance: float) -> MarkerArray:
     """Links as bars (real grey, virtual violet), closures and goals as balls by residual.
 
-    A met closure is green; from the tolerance to 0.1 (m or rad) the colour goes to red.
+    A met closure is green; from the tolerance to 0.1 (m or rad) the colour goes to red. The frames
+    of up to a hundred real links that lie in no sublinkage, such as the plates of a tower, are
+    shown as cubes that carry the link's name as text: what a person can take hold of.
     """
     linkage = solver.linkage
     poses = solver.poses()
@@ -209,6 +214,28 @@ def markers(solver: Solver, frame_id: str, stamp: Any, tolerance: float) -> Mark
         marker.points.append(_point(T[:3, 3]))
         marker.colors.append(_colour(r.size, tolerance))
     array.markers.append(marker)
+    array.markers += _grips(linkage, poses, frame_id, stamp, size)
+    return array
+
+
+def _grips(
+    linkage: Linkage, poses: Mapping[str, Array], frame_id: str, stamp: Any, size: float
+) -> list[Marker]:
+    """The links that can be dragged, each as a cube at its frame with its name."""
+    named = [n for n, link in linkage.links.items() if not link.virtual and not link.sublinkage]
+    array = []
+    for number, name in enumerate(named[:_GRIPS]):
+        marker = _marker(frame_id, stamp, "grips", number)
+        marker.type = Marker.CUBE
+        marker.text = name
+        T = poses[name]
+        marker.pose.position = _point(T[:3, 3])
+        q = matrix_to_quaternion(np.ascontiguousarray(T[:3, :3]))
+        o = marker.pose.orientation
+        o.x, o.y, o.z, o.w = (float(v) for v in q)
+        marker.scale.x, marker.scale.y, marker.scale.z = 2.0 * size, 2.0 * size, 0.5 * size
+        marker.color = ColorRGBA(r=0.0, g=0.45, b=0.7, a=1.0)
+        array.append(marker)
     return array
 
 

@@ -22,7 +22,7 @@ from kin_interfaces.srv import (
 )
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from visualization_msgs.msg import MarkerArray
+from visualization_msgs.msg import Marker, MarkerArray
 
 from hier_ik import conversions
 from hier_ik.abstraction import check_proper
@@ -45,6 +45,9 @@ from kin_common.task import Progress, Task
 from kin_common.yamls import load_yaml
 
 __all__ = ["HierNode", "HierParameters", "main"]
+
+#: How long the built-in motion waits after somebody has dragged [s].
+_DEMO_WAITS = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +109,8 @@ class HierNode(KinNode[HierParameters]):
         self._demo_since = 0.0
         self._demo_centre: np.ndarray[Any, Any] | None = None
         self._shown: tuple[float, int] = (math.nan, 0)
+        self._other_linkage = True  # markers of the one before are to be deleted
+        self._heard = -math.inf  # when somebody last dragged, monotonic [s]
 
     # ---- lifecycle --------------------------------------------------------------------------
 
@@ -175,7 +180,7 @@ class HierNode(KinNode[HierParameters]):
             if solver is None:
                 return
             start = time.perf_counter()
-            if p.demo == "circle":
+            if p.demo == "circle" and time.monotonic() - self._heard > _DEMO_WAITS:
                 self._move_demo(solver)
             limits = 1.0 / p.rate if p.use_velocity_limits else None
             solution = solver.solve(
@@ -222,6 +227,9 @@ class HierNode(KinNode[HierParameters]):
             if self._solver is None:
                 return
             array = conversions.markers(self._solver, p.frame_id, stamp, p.tolerance)
+            if self._other_linkage:
+                array.markers.insert(0, Marker(action=Marker.DELETEALL))
+                self._other_linkage = False
         self._pictures.publish(array)
 
     def _on_drag(self, message: PoseStamped) -> None:
@@ -241,10 +249,12 @@ class HierNode(KinNode[HierParameters]):
             if own is not None and own.link == link:
                 goal.name, goal.kind = "drag", own.kind
             conversions.set_goal(solver, goal, "drag")
+            self._heard = time.monotonic()
 
     def _on_goal(self, message: HierGoal) -> None:
         with self._lock:
             conversions.set_goal(self._need(), message)
+            self._heard = time.monotonic()
 
     def _on_description(self, message: String) -> None:
         sidecar = self.parameters.closures_file
@@ -419,6 +429,7 @@ class HierNode(KinNode[HierParameters]):
         with self._lock:
             self._solver = solver
             self._demo_centre = None
+            self._other_linkage = True
         return solver
 
     def _need(self) -> Solver:

@@ -13,7 +13,7 @@ from kin_interfaces.action import SolveHier
 from kin_interfaces.msg import HierGoal, SolveStatus
 from kin_interfaces.srv import CheckAbstraction, Decompose, EditLinkage, LoadLinkage, SolveHierIK
 from sensor_msgs.msg import JointState
-from visualization_msgs.msg import MarkerArray
+from visualization_msgs.msg import Marker, MarkerArray
 
 from hier_ik import dump_linkage, tower
 from hier_ik.node import HierNode
@@ -142,9 +142,20 @@ def test_drag_by_topic_moves_the_running_state(ros):
     wait_until(lambda: states and pictures, 10.0, "states and markers")
     assert all(".R" in n for n in states[-1].name)
     assert len(states[-1].name) == 24
-    names = {m.ns for m in pictures[-1].markers}
-    assert names == {"real links", "virtual links", "closures"}
-    assert len(pictures[-1].markers[2].colors) == len(pictures[-1].markers[2].points) == 19
+    shown = [m for m in pictures[-1].markers if m.action == Marker.ADD]
+    assert {m.ns for m in shown} == {"real links", "virtual links", "closures", "grips"}
+    closures = next(m for m in shown if m.ns == "closures")
+    assert len(closures.colors) == len(closures.points) == 19
+    # What can be dragged, by name, where it is.
+    grips = {m.text: m.pose.position for m in shown if m.ns == "grips"}
+    assert sorted(grips) == ["P0", "P1", "P2", "P3"]
+    wait_until(
+        lambda: any(
+            m.text == "P3" and abs(m.pose.position.x - 0.3) < 1e-3 for m in pictures[-1].markers
+        ),
+        10.0,
+        "the plate where it was dragged to",
+    )
 
     # nonsense on the topic is survived
     message.pose.position.x = math.nan
@@ -169,6 +180,37 @@ def test_demo_circle_runs(ros):
     wait_until(lambda: len(virtual) > 20, 20.0, "the demo")
     first, last = np.array(virtual[0].position), np.array(virtual[-1].position)
     assert np.abs(first - last).max() > 1e-3
+
+
+def test_the_demo_waits_while_somebody_drags(ros):
+    ros.add(HierNode, {"blocks": 3, "demo": "circle", "rate": 100.0})
+    pictures = ros.listen(MarkerArray, "/hier_ik/markers")
+    drag = ros.publisher(PoseStamped, "/hier_ik/drag", COMMAND)
+    message = PoseStamped()
+    message.header.frame_id = "P3/position"
+    message.pose.position.x, message.pose.position.z = 0.25, 2.3
+    message.pose.orientation.w = 1.0
+    drag.publish(message)
+
+    def there():
+        here = [m.pose.position for p in pictures[-3:] for m in p.markers if m.text == "P3"]
+        return len(here) == 3 and all(abs(p.x - 0.25) + abs(p.z - 2.3) < 1e-3 for p in here)
+
+    wait_until(there, 20.0, "the plate to stay where it was dragged to")
+
+
+def test_another_linkage_takes_the_old_markers_away(ros):
+    ros.add(HierNode, {"blocks": 3})
+    pictures = ros.listen(MarkerArray, "/hier_ik/markers")
+    wait_until(lambda: len(pictures) > 2, 20.0, "markers")
+    before = len(pictures)
+    ros.call(LoadLinkage, "/hier_ik/load", LoadLinkage.Request(preset="tower", blocks=2))
+    wait_until(
+        lambda: any(p.markers[0].action == Marker.DELETEALL for p in pictures[before:]),
+        20.0,
+        "the old markers to go",
+    )
+    assert sum(m.ns == "grips" for m in pictures[-1].markers) == 3
 
 
 def test_action_reports_progress_and_cancels(ros):

@@ -30,7 +30,7 @@ from rclpy.parameter import Parameter
 
 from kin_common.errors import InvalidInput
 
-__all__ = ["ParameterBoard", "ParameterSet", "parameter"]
+__all__ = ["Described", "ParameterBoard", "ParameterSet", "describe", "parameter"]
 
 _META = "kin_common.parameter"
 
@@ -196,6 +196,35 @@ def _fields(cls: type[ParameterSet]) -> dict[str, _Field]:
             raise TypeError(f"{cls.__name__}.{item.name}: parameters cannot be of type {hint}")
         found[item.name] = _Field(item.name, element, is_tuple, item.default, spec)
     return found
+
+
+@dataclass(frozen=True)
+class Described:
+    """One parameter for people: what the documentation shows of it."""
+
+    name: str
+    default: Any
+    allowed: str
+    description: str
+    changeable: bool
+
+
+def describe(cls: type[ParameterSet]) -> list[Described]:
+    """Every parameter of a class, in the order of declaration."""
+    rows = []
+    for field in _fields(cls).values():
+        spec = field.spec
+        allowed = _WORDS[field.element]
+        if spec.choices:
+            allowed = ", ".join(spec.choices)
+        elif spec.minimum is not None or spec.maximum is not None:
+            allowed = f"{allowed} {_range_words(spec.minimum, spec.maximum)}"
+        if field.is_tuple:
+            allowed = f"list, each {allowed}"
+        rows.append(
+            Described(field.name, field.default, allowed, spec.description, not spec.read_only)
+        )
+    return rows
 
 
 class ParameterBoard(typing.Generic[P]):

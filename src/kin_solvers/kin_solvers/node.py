@@ -39,6 +39,17 @@ from kin_solvers.solve import Settings, solve
 Array = NDArray[np.float64]
 
 MAX_MARKERS = 4000
+#: Colours of the components, those of Okabe and Ito; certified boxes are drawn solid.
+_COMPONENTS = (
+    (0.0, 0.447, 0.698),
+    (0.835, 0.369, 0.0),
+    (0.0, 0.620, 0.451),
+    (0.800, 0.475, 0.655),
+    (0.902, 0.624, 0.0),
+    (0.337, 0.706, 0.914),
+    (0.941, 0.894, 0.259),
+    (0.600, 0.600, 0.600),
+)
 #: How long playback waits after somebody chose a configuration to see [s].
 _PAUSE = 3.0
 _STOP_CODES = {
@@ -325,8 +336,9 @@ class KinSolversNode(KinNode[CuikParameters]):
             marker.pose.position = Point(x=xyz[0], y=xyz[1], z=xyz[2])
             marker.pose.orientation.w = 1.0
             marker.scale.x, marker.scale.y, marker.scale.z = sides
+            red, green, blue = _COMPONENTS[int(manifold.labels[i]) % len(_COMPONENTS)]
             sure = bool(manifold.certified[i])
-            marker.color = ColorRGBA(r=0.1, g=0.7 if sure else 0.4, b=0.2 if sure else 0.9, a=0.6)
+            marker.color = ColorRGBA(r=red, g=green, b=blue, a=0.95 if sure else 0.5)
             array.markers.append(marker)
         return array
 

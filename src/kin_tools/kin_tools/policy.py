@@ -1,7 +1,8 @@
 """``python -m kin_tools.policy``: a least-privilege SROS2 policy from what a running stack uses.
 
 Each node gets an enclave of its own that allows exactly the topics, services and actions that the
-graph shows for it; see docs/security.md.
+graph shows for it; see docs/security.md. With ``--from FILE --into NAMESPACE`` it reads such a
+policy and writes it for stacks in other namespaces.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from defusedxml import ElementTree
 
 from kin_common.errors import InvalidInput
 
-__all__ = ["Rights", "main", "read_policy", "rights_of", "write_policy"]
+__all__ = ["Rights", "main", "moved", "read_policy", "rights_of", "write_policy"]
 
 #: What every node may need although the graph of a given moment need not show it.
 _ALWAYS = {("topics", "subscribe"): ("/clock", "/parameter_events")}
+#: Names that are the same for everybody, whatever the namespace.
+_GLOBAL = ("/clock", "/diagnostics", "/parameter_events", "/rosout", "/tf", "/tf_static")
 _KINDS = (
     ("topics", "topic", "publish"),
     ("topics", "topic", "subscribe"),
@@ -101,21 +104,44 @@ def write_policy(nodes: Mapping[str, Rights], root: str = "/kinstack") -> str:
         '<policy version="0.2.0">',
         "  <enclaves>",
     ]
+    by_name: dict[str, list[tuple[str, Rights]]] = {}
     for full, rights in sorted(nodes.items()):
         namespace, _, name = full.rpartition("/")
-        lines += [
-            f"    <enclave path={quoteattr(f'{root}/{name}')}>",
-            "      <profiles>",
-            f"        <profile ns={quoteattr(namespace or '/')} node={quoteattr(name)}>",
-        ]
-        for what, tag, how in _KINDS:
-            names = sorted(rights.names.get((what, how), ()))
-            if names:
-                lines.append(f'          <{what} {how}="ALLOW">')
-                lines += [f"            <{tag}>{escape(entry)}</{tag}>" for entry in names]
-                lines.append(f"          </{what}>")
-        lines += ["        </profile>", "      </profiles>", "    </enclave>"]
+        by_name.setdefault(name, []).append((namespace or "/", rights))
+    for name, profiles in sorted(by_name.items()):
+        lines += [f"    <enclave path={quoteattr(f'{root}/{name}')}>", "      <profiles>"]
+        for namespace, rights in profiles:
+            lines += _profile(namespace, name, rights)
+        lines += ["      </profiles>", "    </enclave>"]
     return "\n".join([*lines, "  </enclaves>", "</policy>"]) + "\n"
+
+
+def _profile(namespace: str, name: str, rights: Rights) -> list[str]:
+    lines = [f"        <profile ns={quoteattr(namespace)} node={quoteattr(name)}>"]
+    for what, tag, how in _KINDS:
+        names = sorted(rights.names.get((what, how), ()))
+        if names:
+            lines.append(f'          <{what} {how}="ALLOW">')
+            lines += [f"            <{tag}>{escape(entry)}</{tag}>" for entry in names]
+            lines.append(f"          </{what}>")
+    return [*lines, "        </profile>"]
+
+
+def moved(nodes: Mapping[str, Rights], namespace: str) -> dict[str, Rights]:
+    """The same nodes in another namespace; names that belong to everybody stay.
+
+    Args:
+        nodes: By full node name, of a stack without a namespace.
+        namespace: Such as "/robot1"; "/" for none.
+    """
+    prefix = "/" + namespace.strip("/") if namespace.strip("/") else ""
+    found = {}
+    for full, rights in nodes.items():
+        there = Rights()
+        for (what, how), names in rights.names.items():
+            there.add(what, how, (n if n in _GLOBAL else prefix + n for n in names))
+        found[prefix + full] = there
+    return found
 
 
 def read_policy(text: str) -> dict[str, tuple[str, Rights]]:
@@ -147,33 +173,50 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="kin_tools.policy",
         description="Write an SROS2 policy for the nodes of the running stack.",
     )
-    parser.add_argument("--namespace", default="/", help="of the stack")
+    parser.add_argument("--namespace", default="/", help="of the running stack")
     parser.add_argument("--output", type=Path, help="file to write; the terminal if not given")
+    parser.add_argument("--from", dest="source", type=Path, help="a policy to read instead")
+    parser.add_argument(
+        "--into", nargs="+", default=["/"], help="with --from: namespaces that the stacks will have"
+    )
     options = parser.parse_args(argv)
-    from kin_tools.client import open_client
-
-    namespace = "/" + options.namespace.strip("/")
-    with open_client("policy") as client:
-        client.spin_until(lambda: False, 3.0)  # the time that discovery takes
-        names = [
-            name
-            for name, space in client.node.get_node_names_and_namespaces()
-            if space == namespace and name != client.node.get_name() and not name.startswith("_")
-        ]
-        if not names:
-            print(f"policy: no nodes in {namespace}: is the stack running?", file=sys.stderr)
-            return 1
-        text = write_policy(
-            {
-                f"{namespace.rstrip('/')}/{name}": rights_of(client.node, name, namespace)
-                for name in names
+    if options.source:
+        try:
+            known = {
+                n: rights for n, (_, rights) in read_policy(options.source.read_text()).items()
             }
-        )
+        except (InvalidInput, OSError) as error:
+            print(f"policy: {options.source}: {error}", file=sys.stderr)
+            return 2
+        plain = {name: rights for name, (_, rights) in known.items()}
+        nodes = {k: v for space in options.into for k, v in moved(plain, space).items()}
+    else:
+        nodes = _running(options.namespace)
+        if not nodes:
+            print(f"policy: no nodes in {options.namespace}: is it running?", file=sys.stderr)
+            return 1
+    text = write_policy(nodes)
     if options.output:
         options.output.write_text(text)
     else:
         print(text, end="")
     return 0
+
+
+def _running(namespace: str) -> dict[str, Rights]:
+    from kin_tools.client import open_client
+
+    space = "/" + namespace.strip("/")
+    with open_client("policy") as client:
+        client.spin_until(lambda: False, 3.0)  # the time that discovery takes
+        names = [
+            name
+            for name, where in client.node.get_node_names_and_namespaces()
+            if where == space and name != client.node.get_name() and not name.startswith("_")
+        ]
+        return {
+            f"{space.rstrip('/')}/{name}": rights_of(client.node, name, space) for name in names
+        }
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from kin_common.errors import KinError
 from kin_common.testing import wait_until
-from kin_tools.dashboard.continuum import curvature
 from kin_tools.dashboard.cuik import along_curve
 from kin_tools.dashboard.markers import MarkerScene
 from kin_tools.dashboard.node import Dashboard, free_port
@@ -105,16 +104,6 @@ def test_markers_that_are_not_finite_are_left_out(server, bad):
     for handle in scene._handles.values():
         drawn = handle.points if hasattr(handle, "points") else handle.batched_positions
         assert np.isfinite(drawn).all()
-
-
-def test_curvature_of_a_circle_and_of_a_line():
-    angle = np.linspace(0.0, 1.0, 30)
-    circle = 0.25 * np.stack([np.cos(angle), np.sin(angle), 0.0 * angle], axis=1)
-    assert curvature(circle) == pytest.approx(np.full(30, 4.0), rel=1e-9)
-    line = np.outer(angle, [1.0, 2.0, 3.0])
-    assert curvature(line) == pytest.approx(np.zeros(30), abs=1e-6)
-    assert curvature(np.zeros((2, 3))).tolist() == [0.0, 0.0]
-    assert np.isfinite(curvature(np.zeros((5, 3)))).all()
 
 
 def test_a_shuffled_curve_is_walked_in_order():

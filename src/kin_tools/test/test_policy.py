@@ -8,7 +8,7 @@ import pytest
 from kin_common.errors import InvalidInput
 from kin_common.testing import wait_until
 from kin_tools.monitor import StackMonitor
-from kin_tools.policy import Rights, read_policy, rights_of, write_policy
+from kin_tools.policy import Rights, main, moved, read_policy, rights_of, write_policy
 
 ROOT = Path(__file__).resolve().parents[3]
 POLICY = ROOT / "docker" / "security" / "policy.xml"
@@ -30,6 +30,27 @@ def test_round_trip():
 def test_not_a_policy():
     with pytest.raises(InvalidInput):
         read_policy("<policy")
+
+
+def test_moved_into_namespaces(tmp_path):
+    rights = Rights()
+    rights.add("topics", "publish", ["/a", "/diagnostics"])
+    nodes = moved({"/node": rights}, "robot/")
+    assert list(nodes) == ["/robot/node"]
+    assert nodes["/robot/node"].names["topics", "publish"] == {"/robot/a", "/diagnostics"}
+    assert moved({"/node": rights}, "/")["/node"].names == rights.names
+    # For two stacks at once: one enclave, a profile for each.
+    made = tmp_path / "policy.xml"
+    assert main(["--from", str(POLICY), "--into", "/", "/control", "--output", str(made)]) == 0
+    here, there = read_policy(POLICY.read_text()), read_policy(made.read_text())
+    assert set(there) == {*here, *(f"/control{name}" for name in here)}
+    assert there["/control/hier_ik"][0] == here["/hier_ik"][0] == "/kinstack/hier_ik"
+    assert made.read_text().count("<enclave ") == len(here)
+
+
+def test_what_cannot_be_read_is_said(tmp_path, capsys):
+    assert main(["--from", str(tmp_path / "none.xml")]) == 2
+    assert "none.xml" in capsys.readouterr().err
 
 
 @pytest.mark.node

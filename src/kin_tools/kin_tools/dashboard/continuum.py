@@ -7,38 +7,16 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import JointState
-from std_msgs.msg import ColorRGBA
-from visualization_msgs.msg import Marker, MarkerArray
+from visualization_msgs.msg import MarkerArray
 
 from kin_tools.dashboard.panel import Panel, View, put
-from kin_tools.dashboard.style import BLUE, WARN, WRONG, bar, table
+from kin_tools.dashboard.style import BLUE, WARN, WRONG, bar, chosen, table
 
-__all__ = ["ContinuumPanel", "curvature"]
+__all__ = ["ContinuumPanel"]
 
-#: Curvature that is shown in the last colour [1/m].
-_MOST_CURVED = 8.0
-#: Dark blue, green, yellow: grows in lightness, so it reads without colour too (viridis).
-_RAMP = np.array(
-    [[0.267, 0.005, 0.329], [0.230, 0.322, 0.546], [0.128, 0.567, 0.551], [0.369, 0.789, 0.383],
-     [0.993, 0.906, 0.144]]
-)  # fmt: skip
-
-
-def curvature(points: np.ndarray) -> np.ndarray:
-    """Curvature of a polyline at each of its points [1/m]; the ends take their neighbour's.
-
-    Args:
-        points: Shape (n, 3) [m].
-    """
-    if len(points) < 3:
-        return np.zeros(len(points))
-    a, b = points[1:-1] - points[:-2], points[2:] - points[1:-1]
-    c = points[2:] - points[:-2]
-    # Of the circle through three points: four times the area over the product of the sides.
-    area = np.linalg.norm(np.cross(a, b), axis=1)
-    sides = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1) * np.linalg.norm(c, axis=1)
-    inner = np.divide(2.0 * area, sides, out=np.zeros(len(area)), where=sides > 1e-12)
-    return np.concatenate([inner[:1], inner, inner[-1:]])
+#: The colours of the node's rods, for the key beside them, and the curvature of the last [1/m].
+_RAMP = ("#440154", "#3b528b", "#218f8d", "#5ec962", "#fde725")
+_MOST_CURVED = 8
 
 
 class ContinuumPanel(Panel):
@@ -56,7 +34,7 @@ class ContinuumPanel(Panel):
         """Subscribe to the lengths and the platform, and make the handle."""
         self.lengths = np.zeros(0)
         self.pose: PoseStamped | None = None
-        self.highest = 0.0
+        self.home: np.ndarray | None = None
         self.dragged = False
         self._target = self.tell("continuum_ik", PoseStamped)
         self.hear("continuum_ik", JointState, self._on_lengths)
@@ -92,33 +70,26 @@ class ContinuumPanel(Panel):
         self._target.publish(message)
 
     def saw_markers(self, message: MarkerArray) -> None:
-        """Colour each rod by its curvature."""
-        highest = 0.0
+        """Learn where the platform is before it has been sent anywhere."""
         for marker in message.markers:
-            if marker.type == Marker.LINE_STRIP and len(marker.points) > 4:
-                points = np.array([(p.x, p.y, p.z) for p in marker.points])
-                bend = curvature(points)
-                highest = max(highest, float(bend.max()))
-                share = np.clip(bend / _MOST_CURVED, 0.0, 1.0) * (len(_RAMP) - 1)
-                tints = np.stack(
-                    [np.interp(share, np.arange(len(_RAMP)), _RAMP[:, k]) for k in range(3)], axis=1
-                )
-                marker.colors = [ColorRGBA(r=r, g=g, b=b, a=1.0) for r, g, b in tints.tolist()]
-        self.highest = highest or self.highest
+            if marker.ns == "platform" and marker.points and self.pose is None:
+                corners = [(p.x, p.y, p.z) for p in marker.points]
+                self.home = np.mean(corners[:-1] or corners, axis=0)
 
     def draw(self) -> None:
         """Draw the rods; the handle follows the platform unless it is held."""
         self.draw_markers()
         if self.pose is not None:
-            self.handle.visible = True
-            if not self.dragged:
-                where, turn = self.pose.pose.position, self.pose.pose.orientation
-                self.handle.position = (
-                    self.scale * where.x,
-                    self.scale * where.y,
-                    self.scale * where.z,
-                )
-                self.handle.wxyz = (turn.w, turn.x, turn.y, turn.z)
+            where, turn = self.pose.pose.position, self.pose.pose.orientation
+            position, wxyz = (where.x, where.y, where.z), (turn.w, turn.x, turn.y, turn.z)
+        elif self.home is not None:
+            position, wxyz = self.home, (1.0, 0.0, 0.0, 0.0)
+        else:
+            return
+        if not self.dragged:
+            self.handle.position = tuple(self.scale * float(v) for v in position)
+            self.handle.wxyz = wxyz
+        self.handle.visible = True
 
     def view(self, gui: Any) -> View:
         """Make the widgets."""
@@ -129,6 +100,7 @@ class _ContinuumView(View):
     def __init__(self, panel: ContinuumPanel, gui: Any) -> None:
         self._panel = panel
         self._notice = gui.add_html("")
+        gui.add_html(_KEY)
         self._margin = gui.add_html("")
         self._lengths = gui.add_html("")
         self.x = gui.add_slider("x [m]", -0.3, 0.3, 0.005, 0.0)
@@ -146,14 +118,29 @@ class _ContinuumView(View):
     def update(self) -> None:
         panel = self._panel
         figures = panel.node.diagnosis("continuum_ik")
-        margin = next((v for k, v in figures.items() if "fold" in k or "margin" in k), None)
         rows = [(f"Leg {i + 1}", f"{1e3 * v:.2f} mm") for i, v in enumerate(panel.lengths)]
-        if panel.highest:
-            rows.append(("Largest curvature", f"{panel.highest:.2f} 1/m"))
         put(self._notice, panel.notice())
-        put(self._margin, _margin_html(margin))
+        put(self._margin, _margin_html(figures.get("fold margin")))
         put(self._lengths, table(rows, "Lengths") if rows else "")
-        put(self._figures, table(list(figures.items())[:12]))
+        rows = chosen(
+            figures,
+            ("solved rate [Hz]", "Solves per second"),
+            ("solve p50 [ms]", "Time of a solve, p50 [ms]"),
+            ("solve p99 [ms]", "Time of a solve, p99 [ms]"),
+            ("largest curvature [1/m]", "Largest curvature [1/m]"),
+            ("residual", "Residual"),
+            ("targets refused total", "Targets refused"),
+        )
+        put(self._figures, table(rows))
+
+
+#: What the colours mean.
+_KEY = (
+    '<div style="display:flex;gap:.5em;align-items:center;padding:.1em .6em;font-size:.82em">'
+    '<span>curvature 0</span><span aria-hidden="true" style="flex:1;height:.6em;'
+    f'border-radius:.3em;background:linear-gradient(90deg,{",".join(_RAMP)})"></span>'
+    f"<span>{_MOST_CURVED} 1/m</span></div>"
+)
 
 
 def _margin_html(text: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from typing import Any
@@ -9,9 +10,8 @@ from typing import Any
 import numpy as np
 from kin_interfaces.msg import FtProcessor, FtStatus
 from kin_interfaces.srv import InjectFault, MoveArm, SetController
-from sensor_msgs.msg import JointState
 from viser import uplot
-from visualization_msgs.msg import Marker, MarkerArray
+from visualization_msgs.msg import MarkerArray
 
 from kin_tools.dashboard.panel import Panel, View, put
 from kin_tools.dashboard.style import BLUE, GOOD, IDLE, SERIES, WARN, WRONG, chips, table
@@ -36,6 +36,9 @@ _MODES = {
 _FAULTS = {"Kill": "sigkill", "Stop": "sigstop", "Corrupt": "wrong_element", "Heal": "clear"}
 #: Length of the strip chart [s].
 _SPAN = 30.0
+#: Where the tip goes to and fro [m], and how long the arm rests before it does [s].
+_TURNS = ((0.45, 1.0), (0.95, 0.6))
+_REST = 0.7
 
 
 class ControllerPanel(Panel):
@@ -50,15 +53,15 @@ class ControllerPanel(Panel):
     camera = ((0.0, -4.2, 1.6), (0.0, 0.0, 0.0))
 
     def connect(self) -> None:
-        """Subscribe to the status and the joints."""
+        """Subscribe to the status and make the clients."""
         self.status: FtStatus | None = None
         self.history: deque[tuple[float, float]] = deque(maxlen=600)
-        self._joints: dict[str, float] = {}
-        self._lengths = np.zeros(0)
-        self._ghost: Any = None
         self._start = time.monotonic()
+        self.swinging = True
+        self._turn = 0
+        self._tip: tuple[float, float] = (0.0, 0.0)
+        self._still_since = math.inf
         self.hear("ft_controller", FtStatus, self._on_status)
-        self.hear("arm_simulator", JointState, self._on_joints)
         self._inject = self.client(InjectFault, "ft_controller/inject_fault")
         self._set = self.client(SetController, "ft_controller/set_controller")
         self._move = self.client(MoveArm, "ft_controller/move_arm")
@@ -69,37 +72,23 @@ class ControllerPanel(Panel):
             worst = float(np.max(np.abs(np.frombuffer(message.error))))
             self.history.append((time.monotonic() - self._start, worst))
 
-    def _on_joints(self, message: JointState) -> None:
-        if self.status is not None and set(self.status.joints) <= set(message.name):
-            self._joints = dict(zip(message.name, message.position, strict=False))
-
     def saw_markers(self, message: MarkerArray) -> None:
-        """Learn the lengths of the links from the drawn arm."""
+        """Notice when the arm has come to rest."""
         for marker in message.markers:
-            if marker.type == Marker.LINE_STRIP and len(marker.points) > 2:
-                points = np.array([(p.x, p.y, p.z) for p in marker.points])
-                self._lengths = np.linalg.norm(np.diff(points, axis=0), axis=1)
-                return
+            if marker.ns == "desired" and marker.points:
+                tip = (marker.points[-1].x, marker.points[-1].y)
+                if math.dist(tip, self._tip) > 1e-5:
+                    self._tip, self._still_since = tip, time.monotonic()
 
     def draw(self) -> None:
-        """Draw the arm from its markers, and where it should be."""
+        """Draw the arm (blue) and where it should be (orange); keep a simulated one moving."""
         self.draw_markers()
-        status = self.status
-        if status is None or not self._joints or len(self._lengths) != len(status.joints):
-            return
-        angles = np.array([self._joints[name] for name in status.joints])
-        wanted = np.cumsum(angles + np.frombuffer(status.error))
-        steps = self._lengths[:, None] * np.stack([np.cos(wanted), np.sin(wanted)], axis=1)
-        points = np.vstack([np.zeros(2), np.cumsum(steps, axis=0)])
-        points = np.column_stack([points, np.full(len(points), -0.02)])
-        points *= self.scale
-        segments = np.stack([points[:-1], points[1:]], axis=1)
-        if self._ghost is None:
-            self._ghost = self.scene.add_line_segments(
-                f"{self.root}/desired", segments, (230, 159, 0), thickness=0.02
-            )
-        else:
-            self._ghost.points = segments
+        resting = time.monotonic() - self._still_since > _REST
+        if self.swinging and resting and "arm_simulator" in self.there:
+            self._still_since = time.monotonic()
+            self._turn = (self._turn + 1) % len(_TURNS)
+            x, y = _TURNS[self._turn]
+            self.ask(self._move, MoveArm.Request(x=x, y=y, duration=2.5), quiet=True)
 
     def inject(self, word: str, processor: int) -> None:
         """Break one processor, or heal all."""
@@ -118,7 +107,8 @@ class ControllerPanel(Panel):
         self.ask(self._set, SetController.Request(controller=controller))
 
     def move(self, x: float, y: float) -> None:
-        """Move the end effector in a straight line."""
+        """Move the end effector in a straight line, and leave it there."""
+        self.swinging = False
         self.ask(self._move, MoveArm.Request(x=x, y=y))
 
     def view(self, gui: Any) -> View:
@@ -155,6 +145,8 @@ class _ControllerView(View):
             initial_value="echo",
         )
         self.controller.on_update(self._chosen)
+        self.swing = gui.add_checkbox("Keep the simulated arm moving", panel.swinging)
+        self.swing.on_update(self._swung)
         self.goal = gui.add_vector2("Move to [m]", (0.0, 0.0), step=0.05)
         gui.add_button("Move the arm").on_click(lambda _: panel.move(*self.goal.value))
         gui.add_button("Reset after a stop").on_click(lambda _: panel.reset())
@@ -163,9 +155,15 @@ class _ControllerView(View):
         if event.client is not None:  # a person's choice, not our own update
             self._panel.choose(self.controller.value)
 
+    def _swung(self, event: Any) -> None:
+        if event.client is not None:
+            self._panel.swinging = bool(self.swing.value)
+
     def update(self) -> None:
         panel, status = self._panel, self._panel.status
         put(self._notice, panel.notice())
+        if self.swing.value != panel.swinging:
+            self.swing.value = panel.swinging
         if status is None:
             return
         items = []

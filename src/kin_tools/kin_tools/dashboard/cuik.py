@@ -10,11 +10,12 @@ from kin_interfaces.action import SolveManifold
 from kin_interfaces.msg import Manifold, ManifoldProblem
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
+from visualization_msgs.msg import MarkerArray
 
 from kin_common.arrays import from_field
 from kin_common.errors import StatusCode
 from kin_tools.dashboard.panel import Panel, View, put
-from kin_tools.dashboard.style import GOOD, SERIES, WARN, WRONG, bar, rgb, table
+from kin_tools.dashboard.style import GOOD, SERIES, WARN, WRONG, bar, chips, rgb, table
 
 __all__ = ["CuikPanel", "along_curve"]
 
@@ -32,6 +33,8 @@ _MECHANISMS = (
 )
 #: Boxes that are drawn at most.
 _DRAWN = 20_000
+#: How far the drawn linkage reaches from its base, whatever its size [m].
+_REACH = 0.9
 
 _CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 _FACES = np.array(
@@ -75,9 +78,9 @@ class CuikPanel(Panel):
     node_names = ("kin_solvers",)
     place = (-8.0, 0.0, 1.2)
     scale = 0.38
-    camera = ((2.4, -3.6, 1.9), (0.0, 0.0, 0.0))
+    camera = ((1.4, -5.0, 1.6), (0.6, 0.0, 0.0))
     skipped_markers = ("/markers",)  # the boxes, which are drawn here by component
-    marker_offset = (2.2, 0.0, -0.6)
+    marker_offset = (2.1, 0.0, -0.3)
 
     def connect(self) -> None:
         """Subscribe to the last manifold and make the action's client."""
@@ -86,9 +89,11 @@ class CuikPanel(Panel):
         self.progress = -1.0
         self.counters = ""
         self._goal: Any = None
+        self._begun = False
         self._dirty = False
         self._boxes: list[Any] = []
         self._walker: Any = None
+        self._reach = 0.0
         self.axes = (0, 1, 2)
         self.curve: NDArray[np.float64] = np.zeros((0, 0))
         self._show = self.tell("kin_solvers", JointState)
@@ -96,8 +101,11 @@ class CuikPanel(Panel):
         self._action = self.action_client(SolveManifold, "kin_solvers/solve_manifold")
 
     def _on_manifold(self, message: Manifold) -> None:
+        if self.manifold is None or list(message.variables) != list(self.manifold.variables):
+            self.axes = (0, 1, 2)
         self.manifold = message
         self._dirty = True
+        self._reach = 0.0
         count = len(message.variables)
         points = from_field(message.points, "float64").reshape(-1, max(count, 1))
         owner = from_field(message.point_components, "int32")
@@ -170,9 +178,21 @@ class CuikPanel(Panel):
     def draw(self) -> None:
         """Draw the boxes of the chosen three variables, and the markers of the node."""
         self.draw_markers()
+        if not self._begun and self.present and self._action.server_is_ready():
+            # An empty place tells nobody anything.
+            self._begun = True
+            if self.manifold is None:
+                self.solve(_MECHANISMS[0], 0.1)
         if self._dirty and self.manifold is not None:
             self._dirty = False
             self._draw_boxes(self.manifold)
+
+    def saw_markers(self, message: MarkerArray) -> None:
+        """Bring linkages of millimetres and of metres to one size, which only ever shrinks."""
+        far = [p.x**2 + p.y**2 + p.z**2 for m in message.markers for p in m.points]
+        self._reach = max(self._reach, float(np.sqrt(max(far, default=0.0))))
+        for drawing in self._markers.values():
+            drawing.scale = _REACH / self._reach if self._reach > 0.0 else 1.0
 
     def show_axes(self, axes: tuple[int, int, int]) -> None:
         """Choose the variables that are drawn along x, y and z."""
@@ -273,6 +293,21 @@ class _CuikView(View):
         self.curve = gui.add_slider("Walk the curve", 0.0, 1.0, 0.002, 0.0)
         self.curve.on_update(lambda _: panel.walk(float(self.curve.value)))
         self._figures = gui.add_html("")
+        self.axes = [gui.add_dropdown(f"Along {letter}", ("-",)) for letter in "xyz"]
+        for axis in self.axes:
+            axis.on_update(self._turned)
+
+    def _turned(self, event: Any) -> None:
+        if event.client is not None and self._variables:  # a person's choice, not our own update
+            x, y, z = (self._variables.index(axis.value) for axis in self.axes)
+            self._panel.show_axes((x, y, z))
+
+    def _name_axes(self, variables: tuple[str, ...]) -> None:
+        self._variables = ()  # no event is a person's choice while the names change
+        for axis, chosen in zip(self.axes, self._panel.axes, strict=True):
+            axis.options = variables
+            axis.value = variables[min(chosen, len(variables) - 1)]
+        self._variables = variables
 
     def update(self) -> None:
         panel, manifold = self._panel, self._panel.manifold
@@ -280,6 +315,10 @@ class _CuikView(View):
         put(self._notice, panel.notice())
         put(self._progress, bar(panel.progress, panel.counters) if panel.solving else "")
         put(self._figures, _figures(manifold) if manifold is not None else "")
+        if manifold is not None and manifold.variables:
+            variables = tuple(manifold.variables)
+            if variables != self._variables:
+                self._name_axes(variables)
 
 
 def _figures(manifold: Manifold) -> str:
@@ -295,4 +334,9 @@ def _figures(manifold: Manifold) -> str:
         ("Complete", "yes, none lost" if manifold.complete else "no, stopped early"),
         ("Boxes processed", str(manifold.processed)),
     ]
-    return table(rows)
+    owners = np.bincount(from_field(manifold.components, "int32"))[: len(SERIES)]
+    parts = [
+        (f"{k + 1}: {boxes} boxes", SERIES[k], f"component {k + 1}")
+        for k, boxes in enumerate(owners.tolist())
+    ]
+    return table(rows) + chips(parts)

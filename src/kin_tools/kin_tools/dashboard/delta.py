@@ -11,7 +11,7 @@ from kin_interfaces.srv import SolveDelta
 
 from kin_common.arrays import to_field
 from kin_tools.dashboard.panel import Panel, View, put
-from kin_tools.dashboard.style import table
+from kin_tools.dashboard.style import chosen, table
 
 __all__ = ["DeltaPanel"]
 
@@ -83,7 +83,17 @@ class _DeltaView(View):
     def update(self) -> None:
         panel = self._panel
         put(self._notice, panel.notice())
-        put(self._figures, table(list(panel.node.diagnosis("gpu_kinematics").items())[:10]))
+        told = panel.node.diagnosis("gpu_kinematics")
+        rows = chosen(
+            told,
+            ("backend", "Backend"),
+            ("fleet", "Robots in the fleet"),
+            ("robots rate [Hz]", "Robots solved per second"),
+            ("robots_per_second", "Throughput of the last batch [1/s]"),
+            ("fleet p50 [ms]", "Time of the fleet, p50 [ms]"),
+            ("fleet p99 [ms]", "Time of the fleet, p99 [ms]"),
+        )
+        put(self._figures, table(rows))
         if panel.last is not None:
             count, failed, inside, outside, backend = panel.last
             html = table(

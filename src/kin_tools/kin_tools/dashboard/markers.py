@@ -97,7 +97,7 @@ class MarkerScene:
         """
         self._scene = scene
         self._root = root
-        self._scale = scale
+        self.scale = scale
         self._markers: dict[tuple[str, int], Marker] = {}
         self._handles: dict[str, Any] = {}
         self._changed = False
@@ -127,7 +127,7 @@ class MarkerScene:
         if not self._changed:
             return False
         self._changed = False
-        batches = _Batches(self._scale)
+        batches = _Batches(self.scale)
         for marker in self._markers.values():
             batches.add(marker)
         drawn = set()

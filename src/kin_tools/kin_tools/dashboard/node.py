@@ -25,7 +25,7 @@ from kin_tools.dashboard.cuik import CuikPanel
 from kin_tools.dashboard.delta import DeltaPanel
 from kin_tools.dashboard.page import Page, Session
 from kin_tools.dashboard.panel import Panel, Topics
-from kin_tools.dashboard.stack import diagnostics_html, state_html
+from kin_tools.dashboard.stack import diagnostics_html, state_html, summary_html
 from kin_tools.dashboard.tower import TowerPanel
 
 __all__ = ["Dashboard", "DashboardParameters", "free_port", "main"]
@@ -178,10 +178,11 @@ class Dashboard(KinNode[DashboardParameters]):
         here = self.get_namespace()
         names = {name for name, space in self.get_node_names_and_namespaces() if space == here}
         for panel in self.panels:
+            panel.there = names.intersection(panel.node_names)
             panel.present = panel.node_names[0] in names
             published: Topics = {}
             subscribed: Topics = {}
-            for name in names.intersection(panel.node_names):
+            for name in panel.there:
                 # The node may leave between two questions.
                 with contextlib.suppress(Exception):
                     published[name] = self.get_publisher_names_and_types_by_node(name, here)
@@ -197,7 +198,8 @@ class Dashboard(KinNode[DashboardParameters]):
             name: status for name, (seen, status) in self._diagnoses.items() if now - seen < 30.0
         }
         message = self._stack.message if self._stack and fresh else ""
-        return state_html(message, states, absent), diagnostics_html(diagnoses)
+        state = state_html(message, states, absent) + summary_html(diagnoses)
+        return state, diagnostics_html(diagnoses)
 
 
 def free_port(host: str, wanted: int) -> int:

@@ -109,6 +109,7 @@ class Panel:
         self.scene = scene
         self.root = f"/{self.key.lower()}"
         self.present = False
+        self.there: set[str] = set()
         self.message = ""
         self.message_colour = IDLE
         self._markers: dict[str, MarkerScene] = {}
@@ -180,8 +181,22 @@ class Panel:
         """A client of an action."""
         return self.node.act_on(action, name)
 
-    def ask(self, client: Any, request: Any, answered: Callable[[Any], None] | None = None) -> None:
-        """Send a request from a browser's thread; the answer comes on the node's executor."""
+    def ask(
+        self,
+        client: Any,
+        request: Any,
+        answered: Callable[[Any], None] | None = None,
+        *,
+        quiet: bool = False,
+    ) -> None:
+        """Send a request from a browser's thread; the answer comes on the node's executor.
+
+        Args:
+            client: Of the service.
+            request: The request.
+            answered: What to do with the answer.
+            quiet: Say nothing of an answer that is as it should be.
+        """
 
         def send() -> None:
             if not client.service_is_ready():
@@ -195,7 +210,8 @@ class Panel:
             response = future.result()
             status = response.status
             if status.code == StatusCode.SUCCESS:
-                self.say(status.message or "done", GOOD)
+                if not quiet:
+                    self.say(status.message or "done", GOOD)
             else:
                 self.say(f"{StatusCode(status.code).name}: {status.message}", WRONG)
             if answered is not None:

@@ -10,7 +10,7 @@ from kin_interfaces.msg import NodeState
 
 from kin_tools.dashboard.style import GOOD, IDLE, WARN, WRONG, chips
 
-__all__ = ["diagnostics_html", "state_html"]
+__all__ = ["diagnostics_html", "state_html", "summary_html"]
 
 _HEALTH = {
     NodeState.HEALTHY: (GOOD, "ready"),
@@ -54,6 +54,29 @@ def state_html(message: str, nodes: Sequence[NodeState], absent: Sequence[str]) 
     )
 
 
+def summary_html(diagnoses: Mapping[str, DiagnosticStatus]) -> str:
+    """One line: how many nodes are well, and what the others say."""
+    if not diagnoses:
+        return ""
+    well = sum(status.level == DiagnosticStatus.OK for status in diagnoses.values())
+    ill = [
+        f'<span style="color:{_text(status.level)}"><b>{escape(name)}</b>: '
+        f"{escape(status.message[:120])}</span>"
+        for name, status in sorted(diagnoses.items())
+        if status.level != DiagnosticStatus.OK
+    ]
+    said = "; ".join(ill) or "nothing to report"
+    return (
+        '<div style="padding:0 .7em .2em;font-size:.78em;line-height:1.3;overflow-wrap:anywhere">'
+        f"Diagnostics: {well} of {len(diagnoses)} ok. {said}</div>"
+    )
+
+
+def _text(level: bytes) -> str:
+    """Colour of a level, dark enough to be read as text."""
+    return "#A34700" if level != DiagnosticStatus.STALE else "#5A5F68"
+
+
 def diagnostics_html(diagnoses: Mapping[str, DiagnosticStatus]) -> str:
     """One line per node: level, sentence, and its most telling figures."""
     if not diagnoses:
@@ -65,7 +88,7 @@ def diagnostics_html(diagnoses: Mapping[str, DiagnosticStatus]) -> str:
         figures = ", ".join(f"{item.key} {item.value}" for item in status.values)
         rows.append(
             f'<tr style="border-bottom:1px solid #8883"><td style="padding:.2em .5em .2em 0;'
-            f'vertical-align:top;white-space:nowrap"><b style="color:{colour}">'
+            f'vertical-align:top;white-space:nowrap"><b style="border-bottom:3px solid {colour}">'
             f"{escape(word)}</b><br>{escape(name)}</td>"
             f'<td style="padding:.2em 0;overflow-wrap:anywhere">{escape(status.message)}'
             f'<div style="opacity:.7;font-size:.92em">{escape(figures[:220])}</div></td></tr>'

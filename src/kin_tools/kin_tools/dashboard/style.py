@@ -6,7 +6,7 @@ has a sign and a word.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "bar",
     "chip",
     "chips",
+    "chosen",
     "notice",
     "rgb",
     "table",
@@ -32,7 +33,8 @@ BLUE = "#0072B2"
 #: For curves, components and robots, in this order.
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#999999")
 
-_SIGNS = {GOOD: "\u2713", WARN: "!", WRONG: "\u2715", IDLE: "\u2013", BLUE: "\u2022"}
+_DOT = "\u2022"
+_SIGNS = {GOOD: "\u2713", WARN: "!", WRONG: "\u2715", IDLE: "\u2013"}
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
@@ -48,7 +50,8 @@ def chip(text: str, colour: str, title: str = "") -> str:
         f"align-items:center;gap:.35em;margin:0 .3em .3em 0;padding:.1em .55em .1em .4em;"
         f'border:1.5px solid {colour};border-radius:1em;white-space:nowrap">'
         f'<b aria-hidden="true" style="color:#fff;background:{colour};border-radius:50%;'
-        f'width:1.25em;height:1.25em;line-height:1.25em;text-align:center;font-size:.85em">{_SIGNS[colour]}</b>'
+        f"width:1.25em;height:1.25em;line-height:1.25em;text-align:center;"
+        f'font-size:.85em">{_SIGNS.get(colour, _DOT)}</b>'
         f"{escape(text)}</span>"
     )
 
@@ -84,6 +87,11 @@ def table(rows: Sequence[tuple[str, str]], header: str = "") -> str:
         f'<div style="padding:.1em .6em;font-size:.82em">{title}'
         f'<table style="width:100%;border-collapse:collapse">{body}</table></div>'
     )
+
+
+def chosen(told: Mapping[str, str], *wanted: tuple[str, str]) -> list[tuple[str, str]]:
+    """Rows of a table: those (key, name) of a node's diagnostics that it has told."""
+    return [(name, told[key]) for key, name in wanted if key in told]
 
 
 def bar(fraction: float, text: str, colour: str = BLUE) -> str:

@@ -1,0 +1,552 @@
+"""The full stack from its launch file, and all that is held against it.
+
+The examples, the security policy, the configurations of RViz and Foxglove, and the dashboard in a
+real browser share one stack, because its start is what takes time. The pictures of the
+documentation are taken here too: KINSTACK_PICTURES=docs/images keeps them.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+import yaml
+from domain_coordinator import domain_id
+from geometry_msgs.msg import PoseStamped
+from kin_interfaces.msg import FtProcessor, FtStatus, Manifold, SolveStatus
+from kin_interfaces.srv import CheckReady
+from PIL import Image
+from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from visualization_msgs.msg import Marker, MarkerArray
+
+from kin_common.qos import LATCHED
+from kin_common.testing import RosGraph, wait_until
+from kin_tools.dashboard.node import PANELS, Dashboard
+from kin_tools.messages import fill, find_type
+from kin_tools.policy import read_policy, rights_of
+
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
+PICTURES = os.environ.get("KINSTACK_PICTURES", "")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--ignore-gpu-blocklist",
+]
+KEYS = [panel.key for panel in PANELS]
+
+pytestmark = [pytest.mark.stack, pytest.mark.slow]
+in_browser = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+
+#: What the launch file is told: no page of its own, and few robots, for a machine without a GPU.
+ARGUMENTS = ["dashboard:=false", "continuum_source:=none", "delta_fleet:=36"]
+
+
+@pytest.fixture(scope="module")
+def graph():
+    """The full stack in processes, and the dashboard beside it."""
+    with domain_id() as domain:
+        made = RosGraph(domain)
+        command = [sys.executable, "-m", "kin_tools.launch", "kin_bringup", "full_stack.launch.xml"]
+        stack = psutil.Popen(
+            [*command, *ARGUMENTS], env={**os.environ, "ROS_DOMAIN_ID": str(domain)}
+        )
+        try:
+            ready = made.call(
+                CheckReady, "/stack_monitor/check_ready", CheckReady.Request(wait=240.0), 260.0
+            )
+            assert ready.ready, ready.status.message
+            made.dashboard = made.add(Dashboard, {"port": 0, "rate": 5.0})
+            wait_until(
+                lambda: all(panel.present for panel in made.dashboard.panels), 60.0, "all systems"
+            )
+            yield made
+        finally:
+            stack.send_signal(signal.SIGINT)
+            try:
+                stack.wait(40)
+            except psutil.TimeoutExpired:
+                stack.kill()
+            made.close()
+
+
+def panel_of(graph, key):
+    return graph.dashboard.panels[KEYS.index(key)]
+
+
+def topics_of(graph):
+    """Types by topic, once the graph is known whole."""
+    wanted = {f"/{name}/transition_event" for name in ("kin_solvers", "hier_ik", "arm_simulator")}
+    wait_until(lambda: wanted <= set(dict(graph.node.get_topic_names_and_types())), 30.0, "topics")
+    return dict(graph.node.get_topic_names_and_types())
+
+
+# Examples ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_run(graph, script):
+    done = subprocess.run(
+        [sys.executable, script],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "ROS_DOMAIN_ID": str(graph.domain)},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(done.stdout.splitlines()) >= 3
+
+
+def calls_in_the_text():
+    """Every `./kinstack call` of the documentation: page, service, type, request."""
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        text = path.read_text().replace("\\\n", " ")
+        for line in re.findall(r"^\s+\./kinstack call (.*)$", text, flags=re.MULTILINE):
+            service, kind, request = shlex.split(line)[:3]
+            yield pytest.param(service, kind, request, id=f"{path.stem}:{service}")
+
+
+@pytest.mark.parametrize(("service", "kind", "request_text"), calls_in_the_text())
+def test_calls_of_the_documentation_succeed(graph, service, kind, request_text):
+    found = find_type(kind, "srv")
+    answer = graph.call(found, service, fill(found.Request(), yaml.safe_load(request_text)), 60.0)
+    assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+
+
+# Security ------------------------------------------------------------------------------------
+
+
+def test_the_policy_is_what_the_nodes_use_and_no_more(graph):
+    policy = read_policy((ROOT / "docker" / "security" / "policy.xml").read_text())
+    # The monitor's clients are of the nodes it looks after; they come with those nodes.
+    for full, (_, allowed) in policy.items():
+        name = full.rsplit("/", 1)[-1]
+
+        def differences(name=name, allowed=allowed):
+            used = rights_of(graph.node, name, "/")
+            return [f"{name} may not {r}" for r in allowed.missing(used)] + [
+                f"{name} need not {r}" for r in used.missing(allowed)
+            ]
+
+        end = time.monotonic() + 20.0
+        while differences() and time.monotonic() < end:
+            time.sleep(0.5)
+        assert not differences()
+
+
+# RViz and Foxglove -----------------------------------------------------------------------------
+
+
+def rviz_displays():
+    text = (ROOT / "launch" / "config" / "kinstack.rviz").read_text()
+    shown = yaml.safe_load(text)["Visualization Manager"]["Displays"]
+    return [display for display in shown if "Topic" in display]
+
+
+def test_rviz_shows_every_marker_topic_with_a_fitting_qos(graph):
+    topics = topics_of(graph)
+    shown = set()
+    for display in rviz_displays():
+        topic = display["Topic"]["Value"]
+        kind = display["Class"].split("/")[-1]
+        assert f"visualization_msgs/msg/{kind}" in topics[topic], display["Name"]
+        for offered in graph.node.get_publishers_info_by_topic(topic):
+            qos = offered.qos_profile
+            if display["Topic"]["Durability Policy"] == "Transient Local":
+                assert qos.durability == DurabilityPolicy.TRANSIENT_LOCAL, topic
+            if display["Topic"]["Reliability Policy"] == "Reliable":
+                assert qos.reliability == ReliabilityPolicy.RELIABLE, topic
+        shown.add(topic)
+    markers = {
+        topic
+        for topic, types in topics.items()
+        if {"visualization_msgs/msg/Marker", "visualization_msgs/msg/MarkerArray"} & set(types)
+    }
+    assert shown == markers
+
+
+def test_foxglove_shows_what_rviz_shows_and_plots_what_exists(graph):
+    topics = topics_of(graph)
+    layout = json.loads((ROOT / "launch" / "config" / "kinstack.foxglove.json").read_text())
+    panels = layout["configById"]
+    scene = next(panel for name, panel in panels.items() if name.startswith("3D!"))
+    assert set(scene["topics"]) == {display["Topic"]["Value"] for display in rviz_displays()}
+    text = json.dumps(layout["layout"])
+    assert all(name in text for name in panels)
+    paths = [path["value"] for panel in panels.values() for path in panel.get("paths", ())]
+    named = [panel["topicPath"] for panel in panels.values() if "topicPath" in panel]
+    named += [panel["topicToRender"] for panel in panels.values() if "topicToRender" in panel]
+    assert len(paths) >= 4
+    for path in paths + named:
+        topic, *fields = path.split(".")
+        message = find_type(topics[topic][0], "msg")
+        for name in fields:
+            name = name.split("[")[0]
+            assert name in message.get_fields_and_field_types(), path
+
+
+def test_every_frame_has_a_place_beside_the_others(graph):
+    placed = set()
+    for node in ElementTree.parse(ROOT / "launch" / "rviz.launch.xml").iter("node"):
+        placed |= set(re.findall(r"--child-frame-id (\S+)", node.get("args", "")))
+    for display in rviz_displays():
+        kind = MarkerArray if display["Class"].endswith("Array") else Marker
+        qos = LATCHED if display["Topic"]["Durability Policy"] == "Transient Local" else 10
+        heard = graph.listen(kind, display["Topic"]["Value"], qos)
+        if "kin_solvers" in display["Topic"]["Value"]:
+            continue  # drawn when something has been solved; the examples did
+        wait_until(lambda heard=heard: heard, 20.0, display["Topic"]["Value"])
+        markers = heard[-1].markers if kind is MarkerArray else [heard[-1]]
+        frames = {m.header.frame_id for m in markers if m.action == Marker.ADD}
+        assert frames
+        assert frames <= placed, display["Name"]
+
+
+# The page ------------------------------------------------------------------------------------
+
+
+class Browser:
+    """One page in headless Chromium, and everything it complained about or asked for."""
+
+    def __init__(self, playwright, address, width=1280, height=720, touch=False):
+        self.browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        context = self.browser.new_context(
+            viewport={"width": width, "height": height}, has_touch=touch, is_mobile=touch
+        )
+        self.page = context.new_page()
+        self.page.set_default_timeout(30_000)
+        self.errors, self.foreign = [], []
+        self.page.on("console", self._said)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", lambda request: self._asked(request.url, address))
+        self.page.goto(address, wait_until="domcontentloaded")
+        self.page.locator("canvas").first.wait_for()
+        self.page.get_by_role("button", name="All", exact=True).wait_for(state="attached")
+
+    def _said(self, message):
+        if message.type == "error":
+            self.errors.append(message.text)
+
+    def _asked(self, url, address):
+        if not url.startswith((address, "data:", "blob:", address.replace("http", "ws"))):
+            self.foreign.append(url)
+
+    def show(self, key):
+        self.press(key)
+
+    def press(self, name):
+        self.page.get_by_role("button", name=name, exact=True).locator("visible=true").first.click()
+
+    def picture(self, name):
+        """Take a screenshot; returns it as an array, and keeps it if pictures are wanted."""
+        with contextlib.suppress(Exception):  # viser's notice that there is no GPU here
+            self.page.locator(".mantine-Notification-closeButton").first.click(timeout=300)
+        path = Path(PICTURES or os.environ.get("TMPDIR", "/tmp")) / f"dashboard_{name}.png"
+        self.page.screenshot(path=path)
+        with Image.open(path) as image:
+            pixels = np.asarray(image.convert("RGB")).astype(int)
+            if PICTURES:
+                small = image.convert("RGB").quantize(192, dither=Image.Dither.NONE)
+                small.save(path, optimize=True)
+        return pixels
+
+    def drag(self, start, by, steps=8):
+        """Press at a pixel, move by some, let go."""
+        mouse = self.page.mouse
+        mouse.move(*start)
+        mouse.down()
+        for step in range(1, steps + 1):
+            share = step / steps
+            mouse.move(start[0] + share * by[0], start[1] + share * by[1])
+            time.sleep(0.08)
+        mouse.up()
+
+
+@pytest.fixture(scope="module")
+def playwright():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser(graph, playwright):
+    made = Browser(playwright, graph.dashboard.page.address)
+    wait_until(lambda: graph.dashboard.page.sessions, 30.0, "a session")
+    yield made
+    made.browser.close()
+
+
+def heading(browser, title):
+    return browser.page.get_by_text(title, exact=True).locator("visible=true").first
+
+
+def on_screen(camera, point, height):
+    """Pixel of a point in the scene, from the browser's own camera."""
+    w, x, y, z = camera.wxyz
+    rotation = np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+    local = rotation.T @ (np.asarray(point) - camera.position)  # z forward, y down
+    scale = 0.5 * height / np.tan(0.5 * camera.fov)
+    middle = 0.5 * height * camera.aspect, 0.5 * height
+    return middle[0] + scale * local[0] / local[2], middle[1] + scale * local[1] / local[2]
+
+
+#: Something of each panel that only the running system can have told.
+TOLD = {
+    "Cuik": "Components",
+    "Arm": "votes for",
+    "Delta": "Robots solved per second",
+    "Rods": "margin to the fold",
+    "Tower": "Worst residual",
+}
+
+
+@in_browser
+@pytest.mark.parametrize("panel", PANELS, ids=KEYS)
+def test_every_panel_renders(graph, browser, panel):
+    browser.show(panel.key)
+    heading(browser, panel.title).wait_for()
+    for other in PANELS:
+        if other is not panel:
+            assert browser.page.get_by_text(other.about).locator("visible=true").count() == 0
+    drawn = panel_of(graph, panel.key)
+    if panel.key == "Cuik":
+        wait_until(lambda: drawn.manifold is not None, 60.0, "a manifold")
+    wait_until(lambda: any(len(m) for m in drawn._markers.values()), 60.0, "markers")
+    browser.page.get_by_text(TOLD[panel.key]).locator("visible=true").first.wait_for()
+    time.sleep(1.0)  # the camera and two redraws
+    pixels = browser.picture(panel.key.lower())
+    scene = pixels[:, :850]
+    coloured = (scene.max(axis=2) - scene.min(axis=2) > 60).sum()
+    assert coloured > 300, "nothing coloured in the scene"
+    # State and diagnostics are there whatever is shown, without scrolling.
+    for words in ("ft_controller", "continuum_ik", "Diagnostics: "):
+        place = browser.page.get_by_text(words).locator("visible=true").first.bounding_box()
+        assert place["y"] + place["height"] < 720
+
+
+@in_browser
+def test_the_overview_shows_all_places(browser):
+    browser.show("All")
+    time.sleep(1.5)
+    pixels = browser.picture("all")
+    coloured = (pixels.max(axis=2) - pixels.min(axis=2))[:, :850] > 60
+    columns = np.array_split(coloured.any(axis=0), 5)
+    assert sum(bool(column.any()) for column in columns) >= 4
+
+
+@in_browser
+def test_solve_and_cancel_in_the_page(graph, browser):
+    manifolds = graph.listen(Manifold, "/kin_solvers/manifold", LATCHED)
+    browser.show("Cuik")
+    view = graph.dashboard.page.sessions[0].view_of("Cuik")
+    view.mechanism.value = "planar_four_bar"
+    time.sleep(0.3)
+    browser.press("Solve")
+    wait_until(lambda: manifolds and manifolds[-1].mechanism == "planar_four_bar", 60.0, "solution")
+    assert manifolds[-1].component_count == 2
+    # One that takes far longer than anybody waits.
+    view.mechanism.value = "double_butterfly"
+    view.sigma.value = 0.01
+    time.sleep(0.3)
+    browser.press("Solve")
+    panel = panel_of(graph, "Cuik")
+    browser.page.get_by_text("boxes waiting").locator("visible=true").first.wait_for()
+    browser.press("Cancel")
+    wait_until(lambda: "CANCELLED" in panel.message, 30.0, "the cancelled answer")
+    assert not panel.solving
+
+
+@in_browser
+def test_the_slider_walks_the_real_linkage_along_its_curve(graph, browser):
+    panel = panel_of(graph, "Cuik")
+    browser.show("Cuik")
+    view = graph.dashboard.page.sessions[0].view_of("Cuik")
+    view.mechanism.value, view.sigma.value = "bennett", 0.1
+    time.sleep(0.3)
+    browser.press("Solve")
+    wait_until(lambda: panel.manifold.mechanism == "bennett" and len(panel.curve), 60.0, "a curve")
+    shown = graph.listen(JointState, "/kin_solvers/show")
+    drawn = graph.listen(MarkerArray, "/kin_solvers/linkage")
+    slider = browser.page.get_by_role("slider").locator("visible=true").last
+    slider.focus()
+    before = len(shown)
+    for _ in range(6):
+        browser.page.keyboard.press("PageUp")
+        browser.page.keyboard.press("ArrowRight")
+    wait_until(lambda: len(shown) > before, 20.0, "a chosen configuration")
+    assert list(shown[-1].name) == list(panel.manifold.variables)
+    wait_until(lambda: drawn, 20.0, "the linkage at it")
+    time.sleep(0.6)
+    browser.picture("cuik")
+
+
+@in_browser
+def test_buttons_break_and_heal_real_processors(graph, browser):
+    seen = graph.listen(FtStatus, "/ft_controller/status")
+    wait_until(lambda: seen and len(seen[-1].processors) > 1, 30.0, "the status")
+
+    def all_well():
+        return all(unit.state == FtProcessor.WORKING for unit in seen[-1].processors)
+
+    wait_until(all_well, 60.0, "four processors that vote")
+    pids = {unit.id: unit.pid for unit in seen[-1].processors}
+    browser.show("Arm")
+    for word in ("Corrupt", "Stop", "Kill"):
+        browser.press(word)
+        wait_until(
+            lambda: seen[-1].processors[0].state != FtProcessor.WORKING, 30.0, f"{word} to work"
+        )
+        if word == "Stop":
+            time.sleep(1.0)
+            browser.picture("arm")
+        others = [unit.state for unit in seen[-1].processors[1:]]
+        assert others == [FtProcessor.WORKING] * 3, word
+        assert seen[-1].state == FtStatus.RUN  # the arm has not noticed
+        browser.press("Heal")
+        wait_until(all_well, 60.0, f"all to vote again after {word}")
+    now = {unit.id: unit.pid for unit in seen[-1].processors}
+    assert now[0] != pids[0]  # it was killed, and another one took its place
+    assert {k: v for k, v in now.items() if k} == {k: v for k, v in pids.items() if k}
+
+
+@in_browser
+def test_a_batch_of_delta_robots_is_solved_from_the_page(graph, browser):
+    panel = panel_of(graph, "Delta")
+    browser.show("Delta")
+    browser.press("Solve a batch")
+    wait_until(lambda: panel.last is not None, 30.0, "an answer")
+    assert panel.last[0] == 100_000
+    heading(browser, "Last batch").wait_for()
+    time.sleep(0.5)
+    browser.picture("delta")
+
+
+@in_browser
+def test_a_drag_moves_the_real_platform(graph, browser):
+    panel = panel_of(graph, "Rods")
+    browser.show("Rods")
+    wait_until(lambda: panel.handle.visible, 60.0, "the handle")
+    poses = graph.listen(PoseStamped, "/continuum_ik/platform_pose")
+    time.sleep(1.0)
+    session = graph.dashboard.page.sessions[0]
+    # The arrow that points up, two thirds of the way along it.
+    grip = np.asarray(panel.place) + panel.handle.position + [0.0, 0.0, 0.36]
+    browser.drag(on_screen(session.client.camera, grip, 720), (0.0, -40.0))
+    wait_until(lambda: len(poses) > 3, 20.0, "the platform to follow the drag")
+    time.sleep(1.0)
+    places = np.array([[getattr(p.pose.position, axis) for axis in "xyz"] for p in poses])
+    moved = places[-1] - places[0]
+    assert np.linalg.norm(moved) > 0.01
+    assert moved[2] > 0.8 * np.linalg.norm(moved)  # along the arrow
+    browser.picture("rods")
+
+
+@in_browser
+def test_a_drag_moves_a_plate_of_the_real_tower(graph, browser):
+    panel = panel_of(graph, "Tower")
+    browser.show("Tower")
+    wait_until(lambda: "P9" in panel.grips, 60.0, "the plates")
+    graph.dashboard.page.sessions[0].view_of("Tower").link.value = "P9"
+    wait_until(lambda: panel.handle.visible, 20.0, "the handle")
+    time.sleep(1.0)
+    seen = graph.listen(MarkerArray, "/hier_ik/markers")
+    session = graph.dashboard.page.sessions[0]
+    grip = np.asarray(panel.place) + panel.handle.position + [0.36, 0.0, 0.0]
+    asked = graph.listen(PoseStamped, "/hier_ik/drag")
+    browser.drag(on_screen(session.client.camera, grip, 720), (45.0, 0.0))
+    wait_until(lambda: asked, 20.0, "the drag")
+    assert asked[-1].header.frame_id == "P9/position"
+    target = asked[-1].pose.position.x
+
+    def follows():
+        plate = next((m for m in seen[-1].markers if m.text == "P9"), None) if seen else None
+        return plate is not None and abs(plate.pose.position.x - target) < 0.05
+
+    wait_until(follows, 30.0, "the plate to go there")
+    time.sleep(0.6)
+    browser.picture("tower")
+    browser.press("Let go")
+
+
+@in_browser
+def test_the_keyboard_reaches_everything(browser):
+    browser.page.get_by_role("button", name="All", exact=True).focus()
+    reached = []
+    for _ in range(25):
+        reached.append(browser.page.evaluate("document.activeElement.textContent"))
+        browser.page.keyboard.press("Tab")
+    assert reached[: len(KEYS) + 1] == ["All", *KEYS]
+    browser.page.get_by_role("button", name="Delta", exact=True).focus()
+    browser.page.keyboard.press("Enter")
+    heading(browser, "Delta robots").wait_for()
+    reached = []
+    for _ in range(12):
+        browser.page.keyboard.press("Tab")
+        reached.append(browser.page.evaluate("document.activeElement.textContent"))
+    assert "Solve a batch" in reached
+
+
+@in_browser
+def test_a_phone_shows_it_without_scrolling_sideways(graph, playwright):
+    phone = Browser(playwright, graph.dashboard.page.address, 390, 844, touch=True)
+    try:
+        wait_until(lambda: len(graph.dashboard.page.sessions) >= 2, 30.0, "a second session")
+        time.sleep(1.0)
+        wide = phone.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wide <= 0
+        phone.picture("phone")
+        assert not phone.errors
+        assert not phone.foreign
+    finally:
+        phone.browser.close()
+
+
+@in_browser
+def test_a_page_without_any_system_says_so(graph, playwright):
+    lonely = graph.add(Dashboard, {"port": 0}, "/lonely")
+    alone = Browser(playwright, lonely.page.address)
+    try:
+        for panel in PANELS:
+            alone.show(panel.key)
+            alone.page.get_by_text(f"{panel.node_names[0]} is not running.").wait_for()
+            alone.page.get_by_text(f"{panel.node_names[0]}: off").wait_for()
+        assert not alone.errors
+        assert not alone.foreign
+    finally:
+        alone.browser.close()
+
+
+@in_browser
+def test_nothing_was_asked_of_others_and_nothing_went_wrong(browser):
+    """Last: over all that the tests above did."""
+    assert not browser.foreign
+    assert not browser.errors
