@@ -26,10 +26,10 @@ NODES = (
 HEAD = """\
 # Parameters
 
-Every parameter of every node, written by `docs/parameters.py` from the classes that declare them; a test
-holds that the page is up to date. The full stack sets some of them in `launch/config/NODE.yaml`. A value of
-the wrong type or out of its range is refused with a sentence, and the node keeps what it had. *At the start*
-means that it cannot be changed while the node runs.
+Every parameter of every node, written by `docs/parameters.py` from the classes that declare them; a
+test holds that the page is up to date. The full stack sets some of them in `launch/config`. A value
+of the wrong type or out of its range is refused with a sentence, and the node keeps what it had.
+*At the start* means that it cannot be changed while the node runs.
 
 Every node also has these:
 

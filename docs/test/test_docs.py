@@ -149,7 +149,9 @@ def test_commands_that_are_named_exist(path):
         arguments |= set(re.findall(r'<arg name="(\w+)"', launch.read_text()))
     for argument in re.findall(r"(?<!-r )(?<![\w:/_])(\w+):=", text):
         assert argument in arguments, f"{argument}:= is an argument of no launch file"
-    for script_path in re.findall(r"(?<![\w/])((?:examples|docker|benchmarks)/[\w./]+\.\w+)", text):
+    for script_path in re.findall(
+        r"(?<![\w/])((?:examples|docker|benchmarks)/[\w./-]+\.\w+)", text
+    ):
         assert (ROOT / script_path).exists(), script_path
     for kind, name in re.findall(r"kin_interfaces/(msg|srv|action)/(\w+)", text):
         assert (ROOT / f"src/kin_interfaces/{kind}/{name}.{kind}").exists(), name

@@ -10,7 +10,7 @@ __all__ = ["MOST_CURVED", "curvature", "curvature_colours"]
 Array = NDArray[np.float64]
 
 #: Curvature that is shown in the last colour [1/m].
-MOST_CURVED = 8.0
+MOST_CURVED = 4.0
 #: Dark violet to yellow (viridis): it grows in lightness, so that it reads without colour too.
 _RAMP = np.array(
     [[0.267, 0.005, 0.329], [0.230, 0.322, 0.546], [0.128, 0.567, 0.551], [0.369, 0.789, 0.383],

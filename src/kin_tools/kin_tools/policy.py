@@ -182,9 +182,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.source:
         try:
-            known = {
-                n: rights for n, (_, rights) in read_policy(options.source.read_text()).items()
-            }
+            known = read_policy(options.source.read_text())
         except (InvalidInput, OSError) as error:
             print(f"policy: {options.source}: {error}", file=sys.stderr)
             return 2

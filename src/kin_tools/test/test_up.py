@@ -38,7 +38,7 @@ def up(environment, *words, **options):
     )
 
 
-def test_full_stack_declares_its_arguments():
+def test_stack_shown_declares_its_arguments():
     names = [argument.name for argument in show_arguments(SHARE / "full_stack.launch.xml")]
     assert names[:3] == ["namespace", "use_sim_time", "log_level"]
     assert {*SYSTEMS, "monitor"} <= set(names)

@@ -16,7 +16,7 @@ __all__ = ["ContinuumPanel"]
 
 #: The colours of the node's rods, for the key beside them, and the curvature of the last [1/m].
 _RAMP = ("#440154", "#3b528b", "#218f8d", "#5ec962", "#fde725")
-_MOST_CURVED = 8
+_MOST_CURVED = 4
 
 
 class ContinuumPanel(Panel):
@@ -26,9 +26,10 @@ class ContinuumPanel(Panel):
     title = "Continuum Stewart-Gough robot"
     about = "Drag the handle: six elastic rods are solved for each pose. Colour shows curvature."
     node_names = ("continuum_ik",)
-    place = (4.0, 0.0, 0.0)
-    scale = 3.0
-    camera = ((2.2, -3.0, 2.3), (0.0, 0.0, 0.9))
+    place = (-2.0, 4.2, 0.0)
+    scale = 3.6
+    camera = ((1.4, -3.4, 1.7), (0.0, 0.0, 0.95))
+    marker_bold = 1.3
 
     def connect(self) -> None:
         """Subscribe to the lengths and the platform, and make the handle."""
@@ -101,6 +102,7 @@ class _ContinuumView(View):
         self._panel = panel
         self._notice = gui.add_html("")
         gui.add_html(_KEY)
+        self._most = 0.0
         self._margin = gui.add_html("")
         self._lengths = gui.add_html("")
         self.x = gui.add_slider("x [m]", -0.3, 0.3, 0.005, 0.0)
@@ -118,9 +120,12 @@ class _ContinuumView(View):
     def update(self) -> None:
         panel = self._panel
         figures = panel.node.diagnosis("continuum_ik")
-        rows = [(f"Leg {i + 1}", f"{1e3 * v:.2f} mm") for i, v in enumerate(panel.lengths)]
+        rows = [(f"Leg {i + 1}", f"{1e3 * v:.2f} mm") for i, v in enumerate(panel.lengths[:6])]
         put(self._notice, panel.notice())
-        put(self._margin, _margin_html(figures.get("fold margin")))
+        if "fold margin" in figures:
+            margin = float(figures["fold margin"])
+            self._most = max(self._most, margin)
+            put(self._margin, _margin_html(margin, self._most))
         put(self._lengths, table(rows, "Lengths") if rows else "")
         rows = chosen(
             figures,
@@ -143,11 +148,8 @@ _KEY = (
 )
 
 
-def _margin_html(text: str | None) -> str:
-    """The margin to the fold as a bar, which warns when it is small."""
-    try:
-        margin = float(text or "")
-    except ValueError:
-        return ""
-    colour = BLUE if margin > 0.2 else WARN if margin > 0.05 else WRONG
-    return bar(margin, f"margin to the fold {margin:.3f}", colour)
+def _margin_html(margin: float, most: float) -> str:
+    """The margin to the fold as a bar beside the largest one seen, which warns when it is small."""
+    share = margin / most if most > 0.0 else 0.0
+    colour = BLUE if share > 0.3 else WARN if share > 0.1 else WRONG
+    return bar(share, f"margin to the fold {margin:.4f}", colour)

@@ -48,9 +48,12 @@ class ControllerPanel(Panel):
     title = "Fault-tolerant controller"
     about = "Computed torque, voted on by several processes. Break one: the arm must not notice."
     node_names = ("ft_controller", "arm_simulator")
-    place = (-4.0, 0.0, 0.9)
-    scale = 0.6
-    camera = ((0.0, -4.2, 1.6), (0.0, 0.0, 0.0))
+    place = (0.0, 0.0, 0.0)
+    scale = 1.0
+    camera = ((0.3, -2.9, 1.1), (0.05, 0.0, 0.72))
+    marker_offset = (-0.6, 0.0, 0.25)
+    marker_turn = (0.70710678, 0.70710678, 0.0, 0.0)  # its plane is shown upright
+    marker_bold = 1.4
 
     def connect(self) -> None:
         """Subscribe to the status and make the clients."""

@@ -10,7 +10,6 @@ from kin_interfaces.action import SolveManifold
 from kin_interfaces.msg import Manifold, ManifoldProblem
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
-from visualization_msgs.msg import MarkerArray
 
 from kin_common.arrays import from_field
 from kin_common.errors import StatusCode
@@ -33,8 +32,6 @@ _MECHANISMS = (
 )
 #: Boxes that are drawn at most.
 _DRAWN = 20_000
-#: How far the drawn linkage reaches from its base, whatever its size [m].
-_REACH = 0.9
 
 _CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 _FACES = np.array(
@@ -76,11 +73,14 @@ class CuikPanel(Panel):
     title = "All solutions of a mechanism"
     about = "Each box may hold solutions; nothing lies outside them. Colours are components."
     node_names = ("kin_solvers",)
-    place = (-8.0, 0.0, 1.2)
-    scale = 0.38
-    camera = ((1.4, -5.0, 1.6), (0.6, 0.0, 0.0))
+    place = (-4.0, 0.0, 0.0)
+    scale = 0.25
+    camera = ((0.5, -4.0, 1.9), (0.1, 0.0, 0.85))
     skipped_markers = ("/markers",)  # the boxes, which are drawn here by component
-    marker_offset = (2.1, 0.0, -0.3)
+    marker_offset = (1.25, -0.2, 0.8)
+    marker_reach = 0.7
+    #: Middle of the box cover, from the place [m].
+    middle = (-0.75, 0.0, 0.95)
 
     def connect(self) -> None:
         """Subscribe to the last manifold and make the action's client."""
@@ -93,11 +93,12 @@ class CuikPanel(Panel):
         self._dirty = False
         self._boxes: list[Any] = []
         self._walker: Any = None
-        self._reach = 0.0
         self.axes = (0, 1, 2)
         self.curve: NDArray[np.float64] = np.zeros((0, 0))
         self._show = self.tell("kin_solvers", JointState)
         self.hear("kin_solvers", Manifold, self._on_manifold)
+        self._cover = f"{self.root}/cover"
+        self.scene.add_frame(self._cover, show_axes=False, position=self.middle)
         self._action = self.action_client(SolveManifold, "kin_solvers/solve_manifold")
 
     def _on_manifold(self, message: Manifold) -> None:
@@ -105,7 +106,7 @@ class CuikPanel(Panel):
             self.axes = (0, 1, 2)
         self.manifold = message
         self._dirty = True
-        self._reach = 0.0
+        self._far = 0.0
         count = len(message.variables)
         points = from_field(message.points, "float64").reshape(-1, max(count, 1))
         owner = from_field(message.point_components, "int32")
@@ -187,13 +188,6 @@ class CuikPanel(Panel):
             self._dirty = False
             self._draw_boxes(self.manifold)
 
-    def saw_markers(self, message: MarkerArray) -> None:
-        """Bring linkages of millimetres and of metres to one size, which only ever shrinks."""
-        far = [p.x**2 + p.y**2 + p.z**2 for m in message.markers for p in m.points]
-        self._reach = max(self._reach, float(np.sqrt(max(far, default=0.0))))
-        for drawing in self._markers.values():
-            drawing.scale = _REACH / self._reach if self._reach > 0.0 else 1.0
-
     def show_axes(self, axes: tuple[int, int, int]) -> None:
         """Choose the variables that are drawn along x, y and z."""
         self.axes = axes
@@ -210,7 +204,7 @@ class CuikPanel(Panel):
                 self.node.post(lambda: self._show.publish(state))
             if self._walker is None:
                 self._walker = self.scene.add_icosphere(
-                    f"{self.root}/walker", radius=0.06, color=(20, 20, 20)
+                    f"{self._cover}/walker", radius=0.045, color=(20, 20, 20)
                 )
             self._walker.position = tuple(where)
             self._walker.visible = True
@@ -239,11 +233,11 @@ class CuikPanel(Panel):
         owner = from_field(manifold.components, "int32")[:_DRAWN]
         if len(lower):
             middle = self._project(0.5 * (lower + upper))
-            size = np.maximum(self._project(upper - lower), 0.015)
+            size = np.maximum(self._project(upper - lower), 0.022)
             tints = np.array([rgb(c) for c in SERIES], dtype=np.uint8)[owner % len(SERIES)]
             self._boxes.append(
                 self.scene.add_batched_meshes_simple(
-                    f"{self.root}/boxes",
+                    f"{self._cover}/boxes",
                     _CORNERS,
                     _FACES,
                     np.tile([1.0, 0.0, 0.0, 0.0], (len(lower), 1)),
@@ -261,7 +255,7 @@ class CuikPanel(Panel):
         frame = 2.0 * np.pi * self.scale * _CORNERS
         self._boxes.append(
             self.scene.add_line_segments(
-                f"{self.root}/range", frame[edges], (150, 155, 165), thickness=0.008
+                f"{self._cover}/range", frame[edges], (150, 155, 165), thickness=0.008
             )
         )
         for axis, letter in enumerate("xyz"):
@@ -270,7 +264,7 @@ class CuikPanel(Panel):
                 spot[axis] = 0.0
                 name = manifold.variables[self.axes[axis]]
                 self._boxes.append(
-                    self.scene.add_label(f"{self.root}/axis_{letter}", name, position=tuple(spot))
+                    self.scene.add_label(f"{self._cover}/axis_{letter}", name, position=tuple(spot))
                 )
 
     def view(self, gui: Any) -> View:

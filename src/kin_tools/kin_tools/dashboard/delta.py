@@ -25,9 +25,11 @@ class DeltaPanel(Panel):
     title = "Delta robots"
     about = "A fleet on pick-and-place cycles: every robot of it solved in one batch per tick."
     node_names = ("gpu_kinematics",)
-    place = (0.0, 0.0, 0.0)
-    scale = 0.8
-    camera = ((2.6, -4.0, 3.0), (0.0, 0.0, 0.2))
+    place = (4.0, 0.0, 0.0)
+    camera = ((1.2, -2.9, 1.9), (0.0, 0.0, 0.25))
+    marker_offset = (0.0, 0.0, 0.5)
+    marker_reach = 1.5
+    marker_bold = 1.5
 
     def connect(self) -> None:
         """Make the client."""

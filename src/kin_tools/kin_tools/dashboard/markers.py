@@ -87,14 +87,16 @@ def _colour(c: Any) -> tuple[float, float, float, float]:
 class MarkerScene:
     """The markers of one topic under one name in the scene."""
 
-    def __init__(self, scene: Any, root: str, scale: float = 1.0) -> None:
+    def __init__(self, scene: Any, root: str, scale: float = 1.0, bold: float = 1.0) -> None:
         """Draw below ``root``, such as "/delta/markers".
 
         Args:
             scene: The scene of a viser server.
             root: Name of the parent in the scene tree.
             scale: Factor on every length.
+            bold: Further factor on widths and sizes.
         """
+        self._bold = bold
         self._scene = scene
         self._root = root
         self.scale = scale
@@ -127,7 +129,7 @@ class MarkerScene:
         if not self._changed:
             return False
         self._changed = False
-        batches = _Batches(self.scale)
+        batches = _Batches(self.scale, self._bold)
         for marker in self._markers.values():
             batches.add(marker)
         drawn = set()
@@ -168,8 +170,9 @@ class MarkerScene:
 class _Batches:
     """Collects markers by what they are drawn as."""
 
-    def __init__(self, scale: float) -> None:
+    def __init__(self, scale: float, bold: float = 1.0) -> None:
         self._scale = scale
+        self._bold = bold
         self._solids: dict[str, list[tuple[Any, ...]]] = {}
         self._meshes: dict[str, tuple[Array, NDArray[np.int64]]] = {}
         self._lines: dict[float, list[tuple[Array, Array]]] = {}
@@ -181,7 +184,8 @@ class _Batches:
         rotation = _rotation(marker)
         place = marker.pose.position
         origin = self._scale * np.array([place.x, place.y, place.z])
-        size = self._scale * np.array([marker.scale.x, marker.scale.y, marker.scale.z])
+        size = np.array([marker.scale.x, marker.scale.y, marker.scale.z])
+        size *= self._scale * self._bold
         if not (np.isfinite(origin).all() and np.isfinite(size).all()):
             return
         if marker.type in (Marker.CUBE, Marker.SPHERE, Marker.CYLINDER):
@@ -198,7 +202,7 @@ class _Batches:
             return
         points = _points(marker.points)
         if marker.type == Marker.ARROW and len(points) < 2:
-            points = np.array([[0.0, 0.0, 0.0], [size[0] / self._scale, 0.0, 0.0]])
+            points = np.array([[0.0, 0.0, 0.0], [marker.scale.x, 0.0, 0.0]])
             size = np.array([size[1], size[1], size[2]])
         good: NDArray[np.bool_] = np.asarray(np.isfinite(points).all(axis=1))
         if not good.all():
@@ -249,7 +253,8 @@ class _Batches:
         if len(start):
             key = round(float(width) if width > 0.0 else 0.005, 4)
             segments = np.stack([start, end], axis=1)
-            tints = np.stack([first[:, :3], last[:, :3]], axis=1)
+            # The page takes colours of lines as linear light; ours are those of the screen.
+            tints = np.stack([first[:, :3], last[:, :3]], axis=1) ** 2.2
             self._lines.setdefault(key, []).append((segments, tints))
 
     def finished(self) -> Iterable[tuple[str, str, dict[str, Any]]]:

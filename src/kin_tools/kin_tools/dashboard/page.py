@@ -18,7 +18,10 @@ __all__ = ["Page", "Session"]
 warnings.filterwarnings("ignore", message=r"Queued a \w+ on a closed connection")
 
 _OVERVIEW = "All"
-_OVERVIEW_CAMERA = ((0.0, -17.0, 9.0), (0.0, 0.0, 0.8))
+_OVERVIEW_CAMERA = ((0.0, -11.6, 7.6), (0.0, 1.5, 0.2))
+#: Field of view [rad], and where other systems fade behind the one that is looked at [m].
+_VIEW = 0.8
+_FADE = (5.5, 10.0)
 
 
 class Session:
@@ -77,7 +80,9 @@ class Session:
             x, y, z = panel.place
             (px, py, pz), (tx, ty, tz) = panel.camera
             position, target = (x + px, y + py, z + pz), (x + tx, y + ty, z + tz)
+        self.client.scene.configure_fog(*_FADE, enabled=key != _OVERVIEW)
         with self.client.atomic():
+            self.client.camera.fov = _VIEW
             self.client.camera.up_direction = (0.0, 0.0, 1.0)
             self.client.camera.position = position
             self.client.camera.look_at = target
@@ -111,6 +116,8 @@ class Page:
         gui.set_panel_label("kinstack")
         scene = self.server.scene
         scene.set_up_direction("+z")
+        # Shadows cost most of a frame where there is no GPU, and show nothing.
+        scene.configure_default_lights(cast_shadow=False)
 
     @property
     def address(self) -> str:

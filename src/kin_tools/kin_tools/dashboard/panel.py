@@ -94,9 +94,14 @@ class Panel:
         (0.0, 0.0, 0.6),
     )
 
-    #: Marker topics that the panel does not want, by their endings; where the others are drawn.
+    #: Marker topics that the panel does not want, by their endings; where the others are drawn, how
+    #: turned (w, x, y, z), how bold, and how far they reach from there whatever their own size [m];
+    #: 0: as ``scale`` says.
     skipped_markers: ClassVar[tuple[str, ...]] = ()
     marker_offset: ClassVar[tuple[float, float, float]] = (0.0, 0.0, 0.0)
+    marker_turn: ClassVar[tuple[float, float, float, float]] = (1.0, 0.0, 0.0, 0.0)
+    marker_bold: ClassVar[float] = 1.0
+    marker_reach: ClassVar[float] = 0.0
 
     def __init__(self, node: Dashboard, scene: Any) -> None:
         """Make the place; nothing is subscribed yet.
@@ -113,6 +118,7 @@ class Panel:
         self.message = ""
         self.message_colour = IDLE
         self._markers: dict[str, MarkerScene] = {}
+        self._far = 0.0
         self._wishes: list[tuple[str, str, type, Callable[[Any], None]]] = []
         self._heard: set[tuple[str, Callable[[Any], None]]] = set()
         self._voices: list[Voice] = []
@@ -128,7 +134,7 @@ class Panel:
             section_color=(176, 184, 196),
             position=(x, y, -0.002),
         )
-        scene.add_label(f"/floor{self.root}/name", self.title, position=(0.0, -1.9, 0.0))
+        scene.add_label(f"/floor{self.root}/name", self.key, position=(0.0, -1.95, 0.0))
 
     # What a panel overrides --------------------------------------------------------------------
 
@@ -245,16 +251,27 @@ class Panel:
 
     def _subscribe_markers(self, topic: str, kind: type) -> None:
         root = f"{self.root}/markers_{len(self._markers)}"
-        self.scene.add_frame(root, show_axes=False, position=self.marker_offset)
-        drawing = MarkerScene(self.scene, root, self.scale)
+        self.scene.add_frame(
+            root, show_axes=False, position=self.marker_offset, wxyz=self.marker_turn
+        )
+        drawing = MarkerScene(self.scene, root, self.scale, self.marker_bold)
         self._markers[topic] = drawing
 
         def take(message: Any) -> None:
             array = message if kind is MarkerArray else MarkerArray(markers=[message])
             self.saw_markers(array)
             drawing.take(array)
+            if self.marker_reach > 0.0:
+                self._fit(array)
 
         self.node.listen(kind, topic, take, self.node.fitting_qos(topic))
+
+    def _fit(self, array: MarkerArray) -> None:
+        """Bring machines of millimetres and of metres to one size, which only ever shrinks."""
+        far = [p.x**2 + p.y**2 + p.z**2 for m in array.markers for p in m.points[::5]]
+        self._far = max(self._far, float(max(far, default=0.0)) ** 0.5)
+        for drawing in self._markers.values():
+            drawing.scale = self.marker_reach / self._far if self._far > 0.0 else 1.0
 
     def saw_markers(self, message: MarkerArray) -> None:
         """Look at markers before they are drawn."""

@@ -28,9 +28,10 @@ class TowerPanel(Panel):
     title = "Large closed-chain linkage"
     about = "A tower of closed loops, solved level by level. Choose a plate and drag its handle."
     node_names = ("hier_ik",)
-    place = (8.0, 0.0, 0.0)
-    scale = 0.14
-    camera = ((1.6, -4.6, 1.6), (0.0, 0.0, 0.85))
+    place = (2.0, 4.2, 0.0)
+    scale = 0.165
+    camera = ((0.9, -3.6, 1.4), (0.0, 0.0, 1.0))
+    marker_bold = 8.0
 
     def connect(self) -> None:
         """Subscribe to the joints and make the handle."""
