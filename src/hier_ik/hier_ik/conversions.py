@@ -222,7 +222,8 @@ def _grips(
     linkage: Linkage, poses: Mapping[str, Array], frame_id: str, stamp: Any, size: float
 ) -> list[Marker]:
     """The links that can be dragged, each as a cube at its frame with its name."""
-    named = [n for n, link in linkage.links.items() if not link.virtual and not link.sublinkage]
+    top = linkage.links[linkage.root].sublinkage
+    named = [n for n, link in linkage.links.items() if not link.virtual and link.sublinkage == top]
     array = []
     for number, name in enumerate(named[:_GRIPS]):
         marker = _marker(frame_id, stamp, "grips", number)

@@ -5,13 +5,13 @@ real browser share one stack, because its start is what takes time. The pictures
 documentation are taken here too: KINSTACK_PICTURES=docs/images keeps them.
 """
 
-import contextlib
 import json
 import os
 import re
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
@@ -58,7 +58,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.slow]
 in_browser = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 
 #: What the launch file is told: no page of its own, and few robots, for a machine without a GPU.
-ARGUMENTS = ["dashboard:=false", "continuum_source:=none", "delta_fleet:=36"]
+ARGUMENTS = ["dashboard:=false", "continuum_source:=none", "delta_fleet:=36", "hier_blocks:=9"]
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def graph():
                 CheckReady, "/stack_monitor/check_ready", CheckReady.Request(wait=240.0), 260.0
             )
             assert ready.ready, ready.status.message
-            made.dashboard = made.add(Dashboard, {"port": 0, "rate": 5.0})
+            made.dashboard = made.add(Dashboard, {"port": 0, "rate": 4.0})
             wait_until(
                 lambda: all(panel.present for panel in made.dashboard.panels), 60.0, "all systems"
             )
@@ -119,17 +119,30 @@ def test_calls_of_the_documentation_succeed(graph, service, kind, request_text):
     assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
 
 
+def test_the_tutorial_over_ros(graph):
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "06_all_ik_of_your_urdf.py"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "ROS_DOMAIN_ID": str(graph.domain)},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("7 postures, and no other")
+
+
 # Security ------------------------------------------------------------------------------------
 
 
 def test_the_policy_is_what_the_nodes_use_and_no_more(graph):
     policy = read_policy((ROOT / "docker" / "security" / "policy.xml").read_text())
-    # The monitor's clients are of the nodes it looks after; they come with those nodes.
     for full, (_, allowed) in policy.items():
         name = full.rsplit("/", 1)[-1]
 
         def differences(name=name, allowed=allowed):
             used = rights_of(graph.node, name, "/")
+            # The monitor looks at this test's own client too.
+            used.names["services", "request"] -= {"/test_client/get_state"}
             return [f"{name} may not {r}" for r in allowed.missing(used)] + [
                 f"{name} need not {r}" for r in used.missing(allowed)
             ]
@@ -241,13 +254,16 @@ class Browser:
         self.press(key)
 
     def press(self, name):
-        button = self.page.get_by_role("button", name=name, exact=True).locator("visible=true")
-        button.first.click(force=True)  # drawn in software, the page may never stand still
+        found = self.page.get_by_role("button", name=name, exact=True).locator("visible=true")
+        wait_until(found.first.is_enabled, 30.0, f"the button {name}")
+        found.first.click(force=True)  # drawn in software, the page may never stand still
 
     def picture(self, name):
         """Take a screenshot; returns it as an array, and keeps it if pictures are wanted."""
-        with contextlib.suppress(Exception):  # viser's notice that there is no GPU here
-            self.page.locator('[class*="Notification"] button').first.click(timeout=500, force=True)
+        notice = self.page.get_by_text("Software WebGL rendering detected")
+        if notice.count():  # the page says that there is no GPU here
+            notice.locator("xpath=ancestor::*[.//button][1]//button").first.click(force=True)
+            notice.wait_for(state="detached")
         path = Path(PICTURES or os.environ.get("TMPDIR", "/tmp")) / f"dashboard_{name}.png"
         self.page.screenshot(path=path)
         with Image.open(path) as image:
@@ -335,7 +351,8 @@ def test_every_panel_renders(graph, browser, panel):
     assert coloured > 300, "nothing coloured in the scene"
     # State and diagnostics are there whatever is shown, without scrolling.
     for words in ("ft_controller", "continuum_ik", "Diagnostics: "):
-        place = browser.page.get_by_text(words).locator("visible=true").first.bounding_box()
+        found = browser.page.get_by_text(words).locator("visible=true").first
+        place = wait_until(found.bounding_box, 20.0, words)  # none while it is replaced
         assert place["y"] + place["height"] < 720
 
 
@@ -401,11 +418,15 @@ def test_buttons_break_and_heal_real_processors(graph, browser):
     wait_until(lambda: seen and len(seen[-1].processors) > 1, 30.0, "the status")
 
     def all_well():
-        return all(unit.state == FtProcessor.WORKING for unit in seen[-1].processors)
+        return seen[-1].state == FtStatus.RUN and all(
+            unit.state == FtProcessor.WORKING for unit in seen[-1].processors
+        )
 
+    browser.show("Arm")
+    if seen[-1].state != FtStatus.RUN:  # the machine was too slow for it
+        browser.press("Reset after a stop")
     wait_until(all_well, 60.0, "four processors that vote")
     pids = {unit.id: unit.pid for unit in seen[-1].processors}
-    browser.show("Arm")
     for word in ("Corrupt", "Stop", "Kill"):
         browser.press(word)
         wait_until(
@@ -414,9 +435,15 @@ def test_buttons_break_and_heal_real_processors(graph, browser):
         if word == "Stop":
             time.sleep(1.0)
             browser.picture("arm")
-        others = [unit.state for unit in seen[-1].processors[1:]]
-        assert others == [FtProcessor.WORKING] * 3, word
-        assert seen[-1].state == FtStatus.RUN  # the arm has not noticed
+        # The others go on, and so does the arm.
+        wait_until(
+            lambda: (
+                seen[-1].state == FtStatus.RUN
+                and [unit.state for unit in seen[-1].processors[1:]] == [FtProcessor.WORKING] * 3
+            ),
+            20.0,
+            f"the others to go on after {word}",
+        )
         browser.press("Heal")
         wait_until(all_well, 60.0, f"all to vote again after {word}")
     now = {unit.id: unit.pid for unit in seen[-1].processors}
@@ -460,8 +487,8 @@ def test_a_drag_moves_the_real_platform(graph, browser):
 def test_a_drag_moves_a_plate_of_the_real_tower(graph, browser):
     panel = panel_of(graph, "Tower")
     browser.show("Tower")
-    wait_until(lambda: "P9" in panel.grips, 60.0, "the plates")
-    graph.dashboard.page.sessions[0].view_of("Tower").link.value = "P9"
+    wait_until(lambda: "P6" in panel.grips, 60.0, "the plates")
+    graph.dashboard.page.sessions[0].view_of("Tower").link.value = "P6"
     wait_until(lambda: panel.handle.visible, 20.0, "the handle")
     time.sleep(1.0)
     seen = graph.listen(MarkerArray, "/hier_ik/markers")
@@ -470,11 +497,11 @@ def test_a_drag_moves_a_plate_of_the_real_tower(graph, browser):
     asked = graph.listen(PoseStamped, "/hier_ik/drag")
     browser.drag(on_screen(session.client.camera, grip, 720), (45.0, 0.0))
     wait_until(lambda: asked, 20.0, "the drag")
-    assert asked[-1].header.frame_id == "P9/position"
+    assert asked[-1].header.frame_id == "P6/position"
     target = asked[-1].pose.position.x
 
     def follows():
-        plate = next((m for m in seen[-1].markers if m.text == "P9"), None) if seen else None
+        plate = next((m for m in seen[-1].markers if m.text == "P6"), None) if seen else None
         return plate is not None and abs(plate.pose.position.x - target) < 0.05
 
     wait_until(follows, 30.0, "the plate to go there")

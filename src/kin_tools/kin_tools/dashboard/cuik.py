@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -75,9 +74,9 @@ class CuikPanel(Panel):
     node_names = ("kin_solvers",)
     place = (-4.0, 0.0, 0.0)
     scale = 0.25
-    camera = ((0.5, -4.0, 1.9), (0.1, 0.0, 0.85))
+    camera = ((0.6, -4.3, 1.9), (0.15, 0.0, 0.85))
     skipped_markers = ("/markers",)  # the boxes, which are drawn here by component
-    marker_offset = (1.25, -0.2, 0.8)
+    marker_offset = (1.0, -0.1, 0.95)
     marker_reach = 0.7
     #: Middle of the box cover, from the place [m].
     middle = (-0.75, 0.0, 0.95)
@@ -89,6 +88,7 @@ class CuikPanel(Panel):
         self.progress = -1.0
         self.counters = ""
         self._goal: Any = None
+        self._unwanted = False
         self._begun = False
         self._dirty = False
         self._boxes: list[Any] = []
@@ -106,7 +106,7 @@ class CuikPanel(Panel):
             self.axes = (0, 1, 2)
         self.manifold = message
         self._dirty = True
-        self._far = 0.0
+        self._bounds = None
         count = len(message.variables)
         points = from_field(message.points, "float64").reshape(-1, max(count, 1))
         owner = from_field(message.point_components, "int32")
@@ -130,7 +130,7 @@ class CuikPanel(Panel):
             problem = ManifoldProblem(
                 source=ManifoldProblem.LIBRARY, mechanism=mechanism, sigma=sigma, refine=400
             )
-            self.progress, self.counters = 0.0, ""
+            self.progress, self.counters, self._unwanted = 0.0, "", False
             self.say(f"solving {mechanism}")
             goal = SolveManifold.Goal(problem=problem, timeout=120.0)
             self._action.send_goal_async(goal, self._on_feedback).add_done_callback(self._accepted)
@@ -141,6 +141,7 @@ class CuikPanel(Panel):
         """Cancel the running solve."""
 
         def send() -> None:
+            self._unwanted = self.solving
             if self._goal is not None:
                 self._goal.cancel_goal_async()
 
@@ -153,7 +154,12 @@ class CuikPanel(Panel):
 
     def _accepted(self, future: Any) -> None:
         self._goal = future.result()
-        self._start = time.monotonic()
+        if not self._goal.accepted:
+            self._goal, self.progress = None, -1.0
+            self.say("kin_solvers does not take the goal", WRONG)
+            return
+        if self._unwanted:  # cancelled before it was accepted
+            self._goal.cancel_goal_async()
         self._goal.get_result_async().add_done_callback(self._finished)
 
     def _finished(self, future: Any) -> None:

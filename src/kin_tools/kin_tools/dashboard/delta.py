@@ -15,6 +15,8 @@ from kin_tools.dashboard.style import chosen, table
 
 __all__ = ["DeltaPanel"]
 
+#: How long an answer is waited for before another batch may be asked for [s].
+_PATIENCE = 5.0
 _SIZES = ("1 000", "10 000", "100 000", "300 000")
 
 
@@ -27,15 +29,15 @@ class DeltaPanel(Panel):
     node_names = ("gpu_kinematics",)
     place = (4.0, 0.0, 0.0)
     camera = ((1.2, -2.9, 1.9), (0.0, 0.0, 0.25))
-    marker_offset = (0.0, 0.0, 0.5)
-    marker_reach = 1.5
+    marker_offset = (0.0, 0.0, 0.35)
+    marker_reach = 1.6
     marker_bold = 1.5
 
     def connect(self) -> None:
         """Make the client."""
         self._solve = self.client(SolveDelta, "gpu_kinematics/solve_delta")
         self.last: tuple[int, int, float, float, str] | None = None
-        self.busy = False
+        self._busy_until = 0.0
 
     def draw(self) -> None:
         """Draw the fleet."""
@@ -43,17 +45,17 @@ class DeltaPanel(Panel):
 
     def solve(self, count: int) -> None:
         """Have the node solve the forward kinematics of random robots, all in one request."""
-        if self.busy:
+        if time.monotonic() < self._busy_until:
             return
         angles = np.random.default_rng(count).uniform(-0.3, 0.9, 3 * count)
         request = SolveDelta.Request(operation=SolveDelta.Request.FORWARD, count=count)
         request.layout = DeltaBatch.SOA
         request.data = to_field(angles, "float64")
         start = time.monotonic()
-        self.busy = True
+        self._busy_until = start + _PATIENCE
 
         def answered(response: Any) -> None:
-            self.busy = False
+            self._busy_until = 0.0
             if response.count:
                 self.last = (
                     response.count,
@@ -64,8 +66,6 @@ class DeltaPanel(Panel):
                 )
 
         self.ask(self._solve, request, answered)
-        if not self.present:
-            self.busy = False
 
     def view(self, gui: Any) -> View:
         """Make the widgets."""

@@ -100,6 +100,7 @@ class MarkerScene:
         self._scene = scene
         self._root = root
         self.scale = scale
+        self.centre: Array = np.zeros(3)  # what is drawn at the root [m], unscaled
         self._markers: dict[tuple[str, int], Marker] = {}
         self._handles: dict[str, Any] = {}
         self._changed = False
@@ -129,7 +130,7 @@ class MarkerScene:
         if not self._changed:
             return False
         self._changed = False
-        batches = _Batches(self.scale, self._bold)
+        batches = _Batches(self.scale, self._bold, self.centre)
         for marker in self._markers.values():
             batches.add(marker)
         drawn = set()
@@ -170,9 +171,10 @@ class MarkerScene:
 class _Batches:
     """Collects markers by what they are drawn as."""
 
-    def __init__(self, scale: float, bold: float = 1.0) -> None:
+    def __init__(self, scale: float, bold: float, centre: Array) -> None:
         self._scale = scale
         self._bold = bold
+        self._centre = centre
         self._solids: dict[str, list[tuple[Any, ...]]] = {}
         self._meshes: dict[str, tuple[Array, NDArray[np.int64]]] = {}
         self._lines: dict[float, list[tuple[Array, Array]]] = {}
@@ -183,7 +185,7 @@ class _Batches:
         """Sort in one marker."""
         rotation = _rotation(marker)
         place = marker.pose.position
-        origin = self._scale * np.array([place.x, place.y, place.z])
+        origin = self._scale * (np.array([place.x, place.y, place.z]) - self._centre)
         size = np.array([marker.scale.x, marker.scale.y, marker.scale.z])
         size *= self._scale * self._bold
         if not (np.isfinite(origin).all() and np.isfinite(size).all()):

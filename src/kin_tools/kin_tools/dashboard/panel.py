@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from rclpy.action import ActionClient
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -118,7 +120,7 @@ class Panel:
         self.message = ""
         self.message_colour = IDLE
         self._markers: dict[str, MarkerScene] = {}
-        self._far = 0.0
+        self._bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
         self._wishes: list[tuple[str, str, type, Callable[[Any], None]]] = []
         self._heard: set[tuple[str, Callable[[Any], None]]] = set()
         self._voices: list[Voice] = []
@@ -268,10 +270,18 @@ class Panel:
 
     def _fit(self, array: MarkerArray) -> None:
         """Bring machines of millimetres and of metres to one size, which only ever shrinks."""
-        far = [p.x**2 + p.y**2 + p.z**2 for m in array.markers for p in m.points[::5]]
-        self._far = max(self._far, float(max(far, default=0.0)) ** 0.5)
+        points = np.array([(p.x, p.y, p.z) for m in array.markers for p in m.points[::3]])
+        points = points[np.isfinite(points).all(axis=1)] if len(points) else points
+        if not len(points):
+            return
+        if self._bounds is not None:
+            points = np.vstack([points, *self._bounds])
+        low, high = points.min(axis=0), points.max(axis=0)
+        self._bounds = (low, high)
+        radius = 0.5 * float(np.linalg.norm(high - low))
         for drawing in self._markers.values():
-            drawing.scale = self.marker_reach / self._far if self._far > 0.0 else 1.0
+            drawing.scale = self.marker_reach / radius if radius > 0.0 else 1.0
+            drawing.centre = 0.5 * (low + high)
 
     def saw_markers(self, message: MarkerArray) -> None:
         """Look at markers before they are drawn."""
