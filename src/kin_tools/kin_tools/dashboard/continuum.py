@@ -35,7 +35,7 @@ class ContinuumPanel(Panel):
         """Subscribe to the lengths and the platform, and make the handle."""
         self.lengths = np.zeros(0)
         self.pose: PoseStamped | None = None
-        self.home: np.ndarray | None = None
+        self.home: tuple[float, float, float] | None = None
         self.dragged = False
         self._target = self.tell("continuum_ik", PoseStamped)
         self.hear("continuum_ik", JointState, self._on_lengths)
@@ -75,7 +75,8 @@ class ContinuumPanel(Panel):
         for marker in message.markers:
             if marker.ns == "platform" and marker.points and self.pose is None:
                 corners = [(p.x, p.y, p.z) for p in marker.points]
-                self.home = np.mean(corners[:-1] or corners, axis=0)
+                x, y, z = np.mean(corners[:-1] or corners, axis=0).tolist()
+                self.home = (x, y, z)
 
     def draw(self) -> None:
         """Draw the rods; the handle follows the platform unless it is held."""
