@@ -80,6 +80,9 @@ class Session:
             x, y, z = panel.place
             (px, py, pz), (tx, ty, tz) = panel.camera
             position, target = (x + px, y + py, z + pz), (x + tx, y + ty, z + tz)
+        # A narrow page, such as a phone's, looks from further away.
+        back = max(1.0, 1.1 / max(float(self.client.camera.aspect), 0.3))
+        position = tuple(t + back * (p - t) for p, t in zip(position, target, strict=True))
         self.client.scene.configure_fog(*_FADE, enabled=key != _OVERVIEW)
         with self.client.atomic():
             self.client.camera.fov = _VIEW
