@@ -82,12 +82,12 @@ class Session:
             position, target = (x + px, y + py, z + pz), (x + tx, y + ty, z + tz)
         # A narrow page, such as a phone's, looks from further away.
         back = max(1.0, 1.1 / max(float(self.client.camera.aspect), 0.3))
-        position = tuple(t + back * (p - t) for p, t in zip(position, target, strict=True))
+        eye = tuple(t + back * (p - t) for p, t in zip(position, target, strict=True))
         self.client.scene.configure_fog(*_FADE, enabled=key != _OVERVIEW)
         with self.client.atomic():
             self.client.camera.fov = _VIEW
             self.client.camera.up_direction = (0.0, 0.0, 1.0)
-            self.client.camera.position = position
+            self.client.camera.position = eye
             self.client.camera.look_at = target
 
     def update(self) -> None:
