@@ -294,8 +294,13 @@ class FtController(KinNode[FtParameters]):
         if previous is None or previous.state != snapshot.state:
             log = self.get_logger()
             text = f"{snapshot.state.name}{': ' if snapshot.reason else ''}{snapshot.reason}"
-            # Two lines: rclpy wants one severity for each place in the code.
-            if snapshot.state in (State.RUN, State.IDLE):
+            # Three lines: rclpy wants one severity for each place in the code. On a busy machine
+            # single ticks are held; the diagnostics count them.
+            if State.HOLD in (snapshot.state, previous.state if previous else None) and (
+                snapshot.state <= State.HOLD
+            ):
+                log.info(text, throttle_duration_sec=5.0)
+            elif snapshot.state in (State.RUN, State.IDLE):
                 log.info(text)
             else:
                 log.warning(text)
@@ -620,7 +625,8 @@ class FtController(KinNode[FtParameters]):
         d.value("exclusions", float(s.exclusions))
         d.value("tracking_error_rad", float(np.abs(s.error).max()))
         if s.state.name in ("HOLD", "RAMP", "STOPPED"):
-            d.fault(f"{s.state.name}: {s.reason}")
+            # A hold goes on to RUN or RAMP within a fraction of a second.
+            d.fault(f"{s.state.name}: {s.reason}", warning=s.state == State.HOLD)
         elif s.degraded or s.working_set != (1 << self.parameters.processors) - 1:
             out = [f"{p.id} ({p.detail})" for p in s.processors if p.state != "WORKING"]
             d.fault(f"processors out: {', '.join(out) or 'none'}", warning=True)

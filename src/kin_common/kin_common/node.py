@@ -475,6 +475,8 @@ def run(node_class: Callable[..., KinNode[Any]], args: list[str] | None = None) 
     The signal only wakes the executor, so that the node still has its context while it winds down:
     it can publish a last command and end its children.
 
+    With ``--compile`` among its arguments it only warms up.
+
     Returns:
         0 after a signal, 1 if the node could not start or failed, 2 for refused parameters.
     """
@@ -486,6 +488,11 @@ def run(node_class: Callable[..., KinNode[Any]], args: list[str] | None = None) 
         print(f"refused parameter {error}", file=sys.stderr)
         rclpy.try_shutdown()
         return 2
+    if "--compile" in (sys.argv if args is None else args):
+        node.ensure_warm()
+        node.destroy_node()
+        rclpy.try_shutdown()
+        return 0
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     outcome = 0

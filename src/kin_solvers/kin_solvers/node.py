@@ -113,6 +113,7 @@ class KinSolversNode(KinNode[CuikParameters]):
         """Compile the kernels of revolute and prismatic loops, or load them from the cache."""
         for name in ("bennett", "scara"):
             solve(library.get(name), Settings(sigma=0.5)).components  # noqa: B018
+        solve_all_ik(library.get("puma560"), None, Settings(threads=self.parameters.threads))
 
     def configure(self) -> None:
         """Make publishers and servers."""

@@ -20,6 +20,7 @@ from kin_tools.errors import ArgumentProblem
 from kin_tools.guard import Front
 from kin_tools.launch import find_launch_file, parse_launch_arguments
 from kin_tools.launch_xml import LaunchPlan, load_launch_file, show_arguments
+from kin_tools.precompile import compile_kernels
 from kin_tools.runner import make_supervisor
 
 __all__ = ["main"]
@@ -123,6 +124,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"kinstack: {error}", file=sys.stderr)
         return 2
     ros2 = _native_launcher()
+    if not options.launch_file:
+        try:
+            compile_kernels(plan.processes, lambda line: print(f"kinstack: {line}", flush=True))
+        except KeyboardInterrupt:
+            print("kinstack: interrupted", file=sys.stderr)
+            return 130
     with _own_domain(options.check):
         started = time.monotonic()
         if ros2 is None:

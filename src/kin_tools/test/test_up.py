@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import psutil
@@ -13,6 +14,8 @@ from ament_index_python.packages import get_package_share_directory
 from kin_common.errors import InvalidInput
 from kin_tools.check import Answer, Question, read_questions, table
 from kin_tools.launch_xml import load_launch_file, show_arguments
+from kin_tools.precompile import compile_kernels
+from kin_tools.process_spec import ProcessSpec, RosArguments
 from kin_tools.up import main
 
 SYSTEMS = ("cuik", "ft", "delta", "continuum", "hier")
@@ -201,3 +204,72 @@ def test_time_is_not_spent_on_imports():
     code = "import sys, kin_tools.up; print({'rclpy', 'numba', 'scipy'} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+NODE = """#!{python}
+import sys, time
+if "--compile" in sys.argv:
+    with open({log!r}, "a") as log:
+        print("begin", file=log, flush=True)
+    time.sleep({seconds})
+    sys.exit({code})
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    """A numba cache as set-up leaves it, and a way to make programs of its packages."""
+    cache = tmp_path / "cache" / "numba"
+    stamps = cache.parent / "numba-stamps"
+    for folder in (cache, stamps):
+        folder.mkdir(parents=True)
+    (stamps / "kin_common").write_text("common 1")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache))
+
+    def program(package, seconds=0.0, code=0):
+        file = tmp_path / "lib" / package / f"{package}_node"
+        file.parent.mkdir(parents=True)
+        log = tmp_path / f"{package}.log"
+        log.touch()
+        file.write_text(
+            NODE.format(python=sys.executable, log=str(log), seconds=seconds, code=code)
+        )
+        file.chmod(0o755)
+        (stamps / package).write_text(f"{package} 1")
+        return ProcessSpec(package, (str(file),), RosArguments()), log
+
+    program.stamps = stamps
+    return program
+
+
+def test_kernels_are_compiled_once_and_again_after_a_change(workspace):
+    good, good_log = workspace("good")
+    bad, bad_log = workspace("bad", code=1)
+    said = []
+    for _ in range(2):
+        compile_kernels([good, bad], said.append)
+    assert good_log.read_text() == "begin\n"
+    assert bad_log.read_text() == "begin\n" * 2  # what failed is tried again
+    (workspace.stamps / "good").write_text("good 2")
+    compile_kernels([good], said.append)
+    (workspace.stamps / "kin_common").write_text("common 2")
+    compile_kernels([good], said.append)
+    assert good_log.read_text() == "begin\n" * 3
+    assert len(said) == 4
+
+
+def test_a_foreign_program_is_not_asked_to_compile(workspace, tmp_path):
+    spec, log = workspace("ours")
+    (workspace.stamps / "ours").unlink()
+    compile_kernels([spec], pytest.fail)
+    assert log.read_text() == ""
+
+
+def test_an_interrupt_ends_the_compilers(workspace):
+    spec, _ = workspace("slow", seconds=600)
+    me = psutil.Process()
+    timer = threading.Timer(2.0, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        compile_kernels([spec], lambda line: None)
+    assert not [c for c in me.children() if any("slow_node" in word for word in c.cmdline())]

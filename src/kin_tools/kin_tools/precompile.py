@@ -1,0 +1,94 @@
+"""Compile the nodes' kernels before the stack starts, so that it starts in seconds.
+
+Each node compiles by itself when it must. But seven nodes that compile at once, some of which run
+already and need the processors, take far longer than two at a time with the machine to themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kin_tools.process_spec import ProcessSpec
+
+__all__ = ["compile_kernels"]
+
+#: Programs that compile at the same time; a compiler uses one processor.
+_AT_ONCE = 2
+
+
+def compile_kernels(processes: Iterable[ProcessSpec], say: Callable[[str], None]) -> None:
+    """Have every node compile that has not since its package changed.
+
+    A node that cannot is left to say so when it is started.
+
+    Args:
+        processes: The nodes of the stack; each of their programs knows ``--compile``.
+        say: Prints a line.
+    """
+    cache = os.environ.get("NUMBA_CACHE_DIR", "")
+    if not cache:
+        return
+    programs = sorted({spec.program[0] for spec in processes if spec.ros is not None})
+    waiting = [program for program in programs if not _compiled(Path(cache), program)]
+    if not waiting:
+        return
+    say("compiling the kernels (minutes; once after each change of a package)")
+    environment = {**os.environ, "ROS_AUTOMATIC_DISCOVERY_RANGE": "OFF"}
+    running: dict[str, tuple[subprocess.Popen[bytes], float]] = {}
+    with _ended(running):
+        while waiting or running:
+            while waiting and len(running) < _AT_ONCE:
+                program = waiting.pop(0)
+                process = subprocess.Popen(
+                    [program, "--compile"], env=environment, stdin=subprocess.DEVNULL
+                )
+                running[program] = (process, time.monotonic())
+            time.sleep(0.05)
+            for program, (process, since) in list(running.items()):
+                if process.poll() is None:
+                    continue
+                del running[program]
+                if process.returncode == 0:
+                    _stamp(Path(cache), program).write_text(_digest(Path(cache), program))
+                took = time.monotonic() - since
+                if took > 5.0:
+                    say(f"  {Path(program).name} [{took:.0f} s]")
+
+
+@contextmanager
+def _ended(running: dict[str, tuple[subprocess.Popen[bytes], float]]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for process, _ in running.values():
+            process.send_signal(signal.SIGKILL)  # a compiler holds nothing that must be put away
+            process.wait()
+
+
+def _stamp(cache: Path, program: str) -> Path:
+    return cache / f"{Path(program).name}.compiled"
+
+
+def _digest(cache: Path, program: str) -> str:
+    """What set-up knows of the sources that the program's kernels come from; empty: nothing."""
+    package = Path(program).parent.name
+    stamps = cache.parent / "numba-stamps"
+    try:
+        return "\n".join((stamps / name).read_text() for name in (package, "kin_common"))
+    except OSError:
+        return ""
+
+
+def _compiled(cache: Path, program: str) -> bool:
+    """Whether the program has compiled; a program that set-up does not know is not asked to."""
+    digest = _digest(cache, program)
+    try:
+        return not digest or _stamp(cache, program).read_text() == digest
+    except OSError:
+        return False
