@@ -1,10 +1,12 @@
 """The full launch file, started for real; and what ``up --check`` makes of good and bad answers."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
+import urllib.request
 from pathlib import Path
 
 import psutil
@@ -41,7 +43,7 @@ def up(environment, *words, **options):
     )
 
 
-def test_stack_shown_declares_its_arguments():
+def test_full_stack_declares_its_arguments():
     names = [argument.name for argument in show_arguments(SHARE / "full_stack.launch.xml")]
     assert names[:3] == ["namespace", "use_sim_time", "log_level"]
     assert {*SYSTEMS, "monitor"} <= set(names)
@@ -78,6 +80,25 @@ def test_check_of_the_monitor_alone(environment):
     assert "kinstack: /rob/stack_monitor is active" in out
     assert "/rob/stack_monitor  check_ready  SUCCESS" in out
     assert "every node answered" in out
+
+
+@pytest.mark.stack
+def test_up_prints_the_address_of_the_dashboard(environment):
+    systems_off = [f"{system}:=false" for system in SYSTEMS]
+    process = up(environment, "namespace:=seen", "dashboard_port:=0", *systems_off)
+    try:
+        found = None
+        for line in process.stdout:
+            found = re.search(r"/seen/dashboard is at (http://127\.0\.0\.1:\d+)", line)
+            if found:
+                break
+        assert found, "no address"
+        with urllib.request.urlopen(found[1], timeout=30) as page:
+            assert b"<html" in page.read().lower()
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 0
 
 
 @pytest.mark.stack
