@@ -5,6 +5,7 @@ real browser share one stack, because its start is what takes time. The pictures
 documentation are taken here too: KINSTACK_PICTURES=docs/images keeps them.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -262,8 +263,10 @@ class Browser:
         """Take a screenshot; returns it as an array, and keeps it if pictures are wanted."""
         notice = self.page.get_by_text("Software WebGL rendering detected")
         if notice.count():  # the page says that there is no GPU here
-            notice.locator("xpath=ancestor::*[.//button][1]//button").first.click(force=True)
-            notice.wait_for(state="detached")
+            close = notice.locator("xpath=ancestor::*[.//button][1]//button").first
+            with contextlib.suppress(Exception):
+                close.dispatch_event("click", timeout=3000)
+                notice.wait_for(state="detached", timeout=3000)
         path = Path(PICTURES or os.environ.get("TMPDIR", "/tmp")) / f"dashboard_{name}.png"
         self.page.screenshot(path=path)
         with Image.open(path) as image:
