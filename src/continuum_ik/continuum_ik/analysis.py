@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from continuum_ik import layout as m
-from continuum_ik.continuation import curvature, load
+from continuum_ik.continuation import curvature, exchange_rules, load
 from continuum_ik.equations import (
     choose_steps,
     eliminate,
@@ -108,7 +108,7 @@ def _fine_jacobian(w: Array, steps: int) -> None:
 def _linear_model(w: Array, entry: int, lengths_by_pose: Array, lengths_by_wrench: Array) -> bool:
     """Linearise at an entry to high accuracy; False at a singular point."""
     load(w, entry)
-    steps = min(m.STEPS_MAX, choose_steps(w, m.STEP_TABLE) + 8)
+    steps = min(m.STEPS_MAX, choose_steps(w, m.STEP_X2) + 8)
     shoot(w, 0, steps)
     _fine_jacobian(w, steps)
     if not eliminate(w):
@@ -215,7 +215,7 @@ def _conjugate_points(w: Array, counts: Array) -> None:
     a = np.empty((5, 5))
     full = w[m.Y + 40 : m.Y + 48].copy()
     sign = np.zeros(m.RODS)
-    steps = min(m.STEPS_MAX, choose_steps(w, m.STEP_TABLE) + 4)
+    steps = min(m.STEPS_MAX, choose_steps(w, m.STEP_X2) + 4)
     for i in range(m.RODS):
         counts[i] = 0
     EI = w[m.EI_TYPICAL]
@@ -256,6 +256,7 @@ def _largest_curvatures(w: Array, out: Array) -> None:
 def analyse(w: Array, entry: int) -> Analysis:
     """Analyse the solution at an entry of a solver's array; works on a copy."""
     w = w.copy()
+    exchange_rules(w)
     J, by_wrench = np.empty((6, 6)), np.empty((6, 6))
     sound = _linear_model(w, entry, J, by_wrench)
     margin = fold_margin(w) if sound else 0.0
@@ -268,7 +269,7 @@ def analyse(w: Array, entry: int) -> Analysis:
     n = np.stack([w[entry + 8 * k : entry + 8 * k + 6] for k in range(3)], axis=1)
     bent = np.empty(6)
     load(w, entry)
-    w[m.STEPS] = float(min(m.STEPS_MAX, choose_steps(w, m.STEP_TABLE) + 4))
+    w[m.STEPS] = float(min(m.STEPS_MAX, choose_steps(w, m.STEP_X2) + 4))
     _largest_curvatures(w, bent)
     counts = np.zeros(6, dtype=np.int64)
     _conjugate_points(w, counts)
@@ -290,7 +291,7 @@ def analyse(w: Array, entry: int) -> Analysis:
 def _shapes(w: Array, entry: int, out: Array) -> None:
     """Fill out (6, points, 3) with places along the rods, base frame [m]."""
     load(w, entry)
-    steps = min(m.STEPS_MAX, choose_steps(w, m.STEP_TABLE) + 4)
+    steps = min(m.STEPS_MAX, choose_steps(w, m.STEP_X2) + 4)
     points = out.shape[1]
     for k in range(points):
         part = k / (points - 1)
@@ -310,5 +311,7 @@ def _shapes(w: Array, entry: int, out: Array) -> None:
 def rod_shapes(w: Array, entry: int, points: int) -> Array:
     """Return the centrelines (6, points, 3) at equal arc lengths, base frame [m]."""
     out = np.empty((m.RODS, points, 3))
-    _shapes(w.copy(), entry, out)
+    w = w.copy()
+    exchange_rules(w)
+    _shapes(w, entry, out)
     return out

@@ -1,9 +1,19 @@
 """Solving far from the last solution: damped Newton along a path in SE(3).
 
 The pose moves from a solved one to the target, position on a straight line and rotation about a
-fixed axis. Each step predicts with the tangents and corrects with damped Newton steps; it counts
-only if the correction stays small beside the prediction, so that the path cannot slip to another
-branch of solutions. Steps grow by 1.7 and halve on failure; a step that underflows means a fold.
+fixed axis. Each step predicts with the tangents and corrects with damped Newton steps, finely
+whatever the tolerance that was asked for, since branches of solutions come close to each other
+where a rod buckles. A step counts only if
+
+- the correction stays small beside the prediction, and
+- the Jacobian J has not changed too much: the eigenvalues of J1^-1 J0 lie within 0.7 of 1. On a
+  step that passes a singular point one of them goes to infinity and comes back with the other sign,
+  so no such step counts, and where J is regular there is one branch only to follow (implicit
+  function theorem).
+
+Before a singular point steps shrink. If the slope dY/ds stays bounded there, branches cross, as
+they do for level platforms, whose equations are symmetric: the path goes on straight, with the same
+slope on the other side. Otherwise it is a fold, and the path ends.
 """
 
 from __future__ import annotations
@@ -55,6 +65,20 @@ GROW, SHRINK = 1.7, 0.5
 SUBSTEPS_MAX = 600
 #: Largest correction beside the prediction, and largest prediction, in the scaled unknowns.
 CORRECTION, PREDICTION = 0.3, 4.0
+#: Largest change of the Jacobian in one step, and the power iterations for it.
+CHANGE, POWER_STEPS = 0.7, 7
+#: How much of the way to a singular point may be gone unseen; how much the Jacobian changes with
+#: the scaled unknowns, beside the gain of its inverse; and the power iterations for that gain.
+CAUTION, STEEPNESS, GAIN_STEPS = 0.35, 0.005, 4
+#: Smallest step, as part of the robot's size; how many of them lead across a singular point; and
+#: how much the slope may differ beyond it.
+SMALLEST, ACROSS, BEND = 2.5e-5, 8.0, 0.1
+#: Lever that makes a rotation comparable with a displacement, as part of the robot's size.
+LEVER = 0.25
+#: Largest polishing step of a point of a path, in the scaled unknowns.
+POLISH = 1e-6
+#: The same where rounding errors allow no better.
+BOTTOM = 1e-3
 NEWTON_STEPS, HALVINGS = 8, 3
 
 
@@ -119,7 +143,7 @@ def copy_entry(w: Array, source: int, to: int) -> None:
 def linearise(w: Array) -> bool:
     """Make Jacobian, factors and tangents at the present unknowns and pose."""
     w[m.AGE] = 0.0
-    if factorise(w, choose_steps(w, m.COARSE_TABLE)):
+    if factorise(w, choose_steps(w, m.COARSE_X2)):
         tangents(w)
         return True
     w[m.AGE] = -1.0
@@ -127,13 +151,149 @@ def linearise(w: Array) -> bool:
 
 
 @njit(**KERNEL)
-def correct(w: Array, furthest: float) -> bool:
+def exchange_rules(w: Array) -> None:
+    """Change from the accuracy that was asked for to the fine one, or back."""
+    for k in range(m.RULES, m.RULES + m.RULES_SIZE):
+        w[k], w[k + m.RULES_SIZE] = w[k + m.RULES_SIZE], w[k]
+
+
+@njit(**KERNEL)
+def make_sure(w: Array, change: float) -> None:
+    """Take the present point and its Jacobian as those that later ones are compared with.
+
+    SURE_WITHIN is how far the unknowns may go from here before a singular point comes near: in the
+    direction from the last sure point by the change of the Jacobian since then, and in any
+    direction by the gain of the inverse Jacobian. Destroys RESIDUAL and DELTA.
+
+    Args:
+        w: The solver's array, with factors at hand.
+        change: What ``changed`` returned; infinite if this is the first point.
+    """
+    moved = moved_from_sure(w)
+    store(w, m.SURE)
+    for k in range(48 * m.LANES):
+        w[m.SURE_JACOBIAN + k] = w[m.JACOBIAN + k]
+    for k in range(24):
+        w[m.SURE_ARM + k] = w[m.ARM + k]
+    within = CAUTION / (STEEPNESS * _gain(w))
+    if change < 1e300:
+        within = min(within, CAUTION * moved / max(change, 1e-3))
+    w[m.SURE_WITHIN] = within if within > 1e-100 else 1e-100
+
+
+@njit(**KERNEL)
+def moved_from_sure(w: Array) -> float:
+    """Return the change of forces and moments since the last sure point, scaled."""
+    L = w[m.LENGTH_TYPICAL]
+    per_force = L * L / w[m.EI_TYPICAL]
+    per_moment = L / w[m.EI_TYPICAL]
+    worst = 0.0
+    for i in range(m.LANES):
+        a, b = m.Y + i, m.SURE + i
+        force = max(abs(w[a] - w[b]), abs(w[a + 8] - w[b + 8]), abs(w[a + 16] - w[b + 16]))
+        moment = max(abs(w[a + 24] - w[b + 24]), abs(w[a + 32] - w[b + 32]))
+        worst = max(worst, force * per_force, moment * per_moment)
+    return worst
+
+
+@njit(**KERNEL)
+def _gain(w: Array) -> float:
+    """Return about the largest gain of the inverse Jacobian, scaled: some steps of power iteration.
+
+    Each rod's unknowns are fed back as its residuals, and the lengths as those of the platform.
+    """
+    L, EI = w[m.LENGTH_TYPICAL], w[m.EI_TYPICAL]
+    s_force, s_moment = EI / (L * L), EI / L
+    for k in range(40):
+        w[m.RESIDUAL + k] = L if k < 24 else 1.0
+    for j in range(3):
+        w[m.PLATFORM_RESIDUAL + j] = (1.0, 0.7, -0.4)[j] * s_force
+        w[m.PLATFORM_RESIDUAL + 3 + j] = (0.5, -0.8, 0.9)[j] * s_moment
+    best, before = 1.0, 1.0
+    for k in range(GAIN_STEPS):
+        solve_linear(w)
+        size = scaled(w, m.DELTA)
+        if not size < 1e200:
+            return 1e200
+        best = max(best, size / before)
+        before = size
+        if k < GAIN_STEPS - 1:
+            for i in range(m.LANES):
+                for j in range(3):
+                    w[m.RESIDUAL + 8 * j + i] = w[m.DELTA + 8 * j + i] * (L / s_force)
+                for j in range(3, 5):
+                    w[m.RESIDUAL + 8 * j + i] = w[m.DELTA + 8 * j + i] / s_moment
+            for j in range(6):
+                scale = (s_force if j < 3 else s_moment) / L
+                w[m.PLATFORM_RESIDUAL + j] = w[m.DELTA + 40 + j] * scale
+    return best
+
+
+@njit(**KERNEL)
+def changed(w: Array) -> float:
+    """Return the largest |eigenvalue| of J1^-1 J0 - 1, by some steps of power iteration.
+
+    J1 is the Jacobian whose factors are at hand, J0 the sure one. Begins with the response of the
+    unknowns to the platform, which is large in the direction of a singular point nearby.
+    Destroys RESIDUAL and DELTA.
+    """
+    if w[m.SURE_WITHIN] == 0.0:
+        return math.inf
+    L, EI = w[m.LENGTH_TYPICAL], w[m.EI_TYPICAL]
+    for k in range(m.RESIDUAL, m.PLATFORM_RESIDUAL + 8):
+        w[k] = 0.0
+    for j in range(3):
+        w[m.PLATFORM_RESIDUAL + j] = (1.0, 0.7, -0.4)[j] * EI / (L * L)
+        w[m.PLATFORM_RESIDUAL + 3 + j] = (0.5, -0.8, 0.9)[j] * EI / L
+    solve_linear(w)
+    middle, size = 1.0, 1.0
+    for k in range(POWER_STEPS):
+        if k == POWER_STEPS - 3:
+            middle = scaled(w, m.DELTA)
+        _apply_difference(w)
+        solve_linear(w)
+    size = scaled(w, m.DELTA)
+    if not size < 1e200:
+        return math.inf
+    return float((size / middle) ** (1.0 / 3.0)) if middle > 1e-200 else 0.0
+
+
+@njit(**KERNEL)
+def _apply_difference(w: Array) -> None:
+    """Set RESIDUAL and PLATFORM_RESIDUAL to (J0 - J1) DELTA."""
+    sx, sy, sz = 0.0, 0.0, 0.0
+    for i in range(m.LANES):
+        d = m.DELTA + i
+        a, b, c, e, f, g = w[d], w[d + 8], w[d + 16], w[d + 24], w[d + 32], w[d + 40]
+        for r in range(8):
+            p, q = m.SURE_JACOBIAN + 48 * r + i, m.JACOBIAN + 48 * r + i
+            row = (w[p] - w[q]) * a + (w[p + 8] - w[q + 8]) * b + (w[p + 16] - w[q + 16]) * c
+            row += (w[p + 24] - w[q + 24]) * e + (w[p + 32] - w[q + 32]) * f
+            row += (w[p + 40] - w[q + 40]) * g
+            w[m.DIFFERENCES + 8 * r + i] = row
+        ax = w[m.SURE_ARM + i] - w[m.ARM + i]
+        ay = w[m.SURE_ARM + 8 + i] - w[m.ARM + 8 + i]
+        az = w[m.SURE_ARM + 16 + i] - w[m.ARM + 16 + i]
+        k = w[m.MASK + i]
+        sx += k * (w[m.DIFFERENCES + 40 + i] + ay * c - az * b)
+        sy += k * (w[m.DIFFERENCES + 48 + i] + az * a - ax * c)
+        sz += k * (w[m.DIFFERENCES + 56 + i] + ax * b - ay * a)
+    for k in range(40):
+        w[m.RESIDUAL + k] = w[m.DIFFERENCES + k]
+    p = m.PLATFORM_RESIDUAL
+    w[p], w[p + 1], w[p + 2] = 0.0, 0.0, 0.0
+    w[p + 3], w[p + 4], w[p + 5] = -sx, -sy, -sz
+
+
+@njit(**KERNEL)
+def correct(w: Array, furthest: float, polish: float) -> bool:
     """Solve for the present pose from the present unknowns by damped Newton steps.
 
     Args:
         w: The solver's array; on success Y is a certified point and DELTA its polishing step.
         furthest: Largest change of the scaled unknowns in all; beyond it the solution found would
             not be the one that was predicted.
+        polish: Largest polishing step in the scaled unknowns.
     """
     for k in range(m.UNKNOWNS):
         w[m.TRIAL + k] = w[m.Y + k]
@@ -146,12 +306,16 @@ def correct(w: Array, furthest: float) -> bool:
         if not fresh:
             for k in range(46):
                 w[m.SAVED + k] = w[m.RESIDUAL + k]
-            if not factorise(w, choose_steps(w, m.COARSE_TABLE)):
+            if not factorise(w, choose_steps(w, m.COARSE_X2)):
                 return False
             for k in range(46):
                 w[m.RESIDUAL + k] = w[m.SAVED + k]
         solve_linear(w)
-        if now <= w[m.ACCEPT] and leg_error(w) <= w[m.LEG_TOLERANCE]:
+        if (
+            now <= w[m.ACCEPT]
+            and leg_error(w) <= w[m.LEG_TOLERANCE]
+            and scaled(w, m.DELTA) <= polish
+        ):
             return True
         # Halve the step until the residual falls.
         part = 1.0
@@ -169,14 +333,39 @@ def correct(w: Array, furthest: float) -> bool:
                 w[m.Y + k] += part * w[m.SAVED_STEP + k]
             now = evaluate(w)
         if not now < previous:
-            return False
+            return _at_the_bottom(w, part, previous)
         for k in range(m.UNKNOWNS):
             w[m.DELTA + k] = w[m.Y + k] - w[m.TRIAL + k]
         if scaled(w, m.DELTA) > furthest:
             return False
         # While a step leaves less than a hundredth of the residual, the Jacobian is good enough.
         fresh = now < 1e-4 * previous
-    return False
+    solve_linear(w)
+    return _good_enough(w, now)
+
+
+@njit(**KERNEL)
+def _at_the_bottom(w: Array, part: float, previous: float) -> bool:
+    """Go back to the point before the last step, and say whether it is good enough."""
+    for k in range(m.UNKNOWNS):
+        w[m.Y + k] += part * w[m.SAVED_STEP + k]
+        w[m.DELTA + k] = w[m.SAVED_STEP + k]
+    if not _good_enough(w, previous):
+        return False
+    evaluate(w)
+    return True
+
+
+@njit(**KERNEL)
+def _good_enough(w: Array, sum_squares: float) -> bool:
+    """Whether a point that rounding errors keep from getting better will do.
+
+    Rods under high tension carry them up by exp(L sqrt(n/EI)). The rules that are not in force, of
+    which one set is what was asked for, must be kept even then.
+    """
+    accept = max(w[m.ACCEPT], w[m.OTHER_RULES + m.ACCEPT - m.RULES])
+    legs = max(w[m.LEG_TOLERANCE], w[m.OTHER_RULES + m.LEG_TOLERANCE - m.RULES])
+    return sum_squares <= accept and leg_error(w) <= legs and scaled(w, m.DELTA) <= BOTTOM
 
 
 @njit(**KERNEL)
@@ -296,70 +485,130 @@ def _row(w: Array, a: int, b: int) -> float:
 
 
 @njit(**KERNEL)
+def _bend(w: Array) -> float:
+    """Return how much the slope by the tangents at hand differs from SLOPE, scaled."""
+    for k in range(m.UNKNOWNS):
+        change = 0.0
+        for j in range(6):
+            change += w[m.TANGENT + j * m.COLUMN + k] * w[m.TWIST + j]
+        w[m.DELTA + k] = change - w[m.SLOPE + k]
+    return scaled(w, m.DELTA)
+
+
+@njit(**KERNEL)
+def _anchor(w: Array, change: float) -> None:
+    """Go on from the present point: ANCHOR, its SLOPE, and what later points are compared with."""
+    store(w, m.ANCHOR)
+    make_sure(w, change)
+    for k in range(m.UNKNOWNS):
+        change = 0.0
+        for j in range(6):
+            change += w[m.TANGENT + j * m.COLUMN + k] * w[m.TWIST + j]
+        w[m.SLOPE + k] = change
+
+
+@njit(**KERNEL)
+def _advance(w: Array, done: float, to: float) -> bool:
+    """Predict and correct one step of the path."""
+    for k in range(m.UNKNOWNS):
+        w[m.DELTA + k] = w[m.SLOPE + k] * (to - done)
+    predicted = scaled(w, m.DELTA)
+    if not predicted <= PREDICTION:
+        return False
+    pose_between(w, to)
+    for k in range(m.UNKNOWNS):
+        w[m.Y + k] = w[m.ANCHOR + k] + w[m.DELTA + k]
+    if not correct(w, CORRECTION * predicted + 1e-6, POLISH):
+        return False
+    shortest = 1.0
+    for i in range(m.RODS):
+        shortest = min(shortest, w[LENGTH + i])
+    return shortest > 0.0
+
+
+@njit(**KERNEL)
 def follow(w: Array) -> int:
     """Continue from the entry START to the pose TARGET.
 
     Returns:
-        NONE on success, with the solution in Y and its polishing step in DELTA; else the reason. In
-        any case ANCHOR is the last point reached, REACHED how far along the path it lies, and
-        WITHIN the last point within the limits.
+        NONE on success, with the solution in Y, its polishing step in DELTA and its factors and
+        tangents at hand; else the reason. In any case ANCHOR is the last point reached, REACHED how
+        far along the path it lies, and WITHIN the last point within the limits.
     """
-    twist(w)
+    exchange_rules(w)
+    reason = _follow(w)
+    exchange_rules(w)
+    return reason
+
+
+@njit(**KERNEL)
+def _begin(w: Array) -> bool:
+    """Load START, make it fine, and anchor there."""
     load(w, m.START)
     store(w, m.ANCHOR)
     store(w, m.WITHIN)
-    w[m.REACHED], w[m.REACHED_WITHIN] = 0.0, 0.0
+    w[m.REACHED], w[m.REACHED_WITHIN], w[m.LIMITING] = 0.0, 0.0, 0.0
+    if not correct(w, CORRECTION, POLISH):
+        load(w, m.START)
     if not linearise(w):
-        w[m.LIMITING] = 0.0
+        return False
+    _anchor(w, math.inf)
+    return True
+
+
+@njit(**KERNEL)
+def _smallest_step(w: Array) -> float:
+    """Return the smallest step as a part of the path from START to TARGET."""
+    d = w[m.TWIST : m.TWIST + 6]
+    size = w[m.LENGTH_TYPICAL]
+    way = math.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
+    way += LEVER * size * math.sqrt(d[3] * d[3] + d[4] * d[4] + d[5] * d[5])
+    return max(w[m.SMALLEST], SMALLEST * size / max(way, 1e-100))
+
+
+@njit(**KERNEL)
+def _follow(w: Array) -> int:
+    twist(w)
+    if not _begin(w):
         return FOLD
-    done, step, inside = 0.0, 1.0, True
+    smallest = _smallest_step(w)
+    done, step, inside, across = 0.0, 1.0, True, 0
     for _ in range(SUBSTEPS_MAX):
         to = min(1.0, done + step)
         if to > 1.0 - 1e-9:
             to = 1.0
         w[m.SUBSTEPS] += 1.0
-        for k in range(m.UNKNOWNS):
-            change = 0.0
-            for j in range(6):
-                change += w[m.TANGENT + j * m.COLUMN + k] * w[m.TWIST + j]
-            w[m.DELTA + k] = change * (to - done)
-        predicted = scaled(w, m.DELTA)
-        good = predicted <= PREDICTION
+        good, change, within = _advance(w, done, to), 1.0, inside
         if good:
-            pose_between(w, to)
-            for k in range(m.UNKNOWNS):
-                w[m.Y + k] = w[m.ANCHOR + k] + w[m.DELTA + k]
-            good = correct(w, CORRECTION * predicted + 1e-6)
+            within = inside and violated(w) == NONE
+            good = linearise(w)
         if good:
-            for i in range(m.RODS):
-                good = good and w[LENGTH + i] > 0.0
+            change = max(changed(w), 1e-3)
+            good = change <= CHANGE
+            if not good and across > 0:
+                good = _bend(w) <= BEND * scaled(w, m.SLOPE)
         if good:
-            done = to
+            step = (to - done) * min(GROW, 0.8 * CHANGE / change)
+            done, inside, across = to, within, 0
             w[m.REACHED] = done
-            store(w, m.ANCHOR)
-            inside = inside and violated(w) == NONE
+            _anchor(w, change)
             if inside:
                 store(w, m.WITHIN)
                 w[m.REACHED_WITHIN] = done
             if done == 1.0:
+                w[m.STEPS] = float(plan_steps(w))
+                evaluate(w)
+                solve_linear(w)
+                leg_error(w)
                 return NONE
-            # Polish before the tangents are taken; the certified point needs it only at the end.
-            for k in range(m.UNKNOWNS):
-                w[m.Y + k] -= w[m.DELTA + k]
-                w[m.ANCHOR + k] = w[m.Y + k]
-            if not linearise(w):
-                w[m.LIMITING] = 0.0
-                return FOLD
-            step *= GROW
+            step = max(step, smallest)
+        elif across < 2:
+            step = (to - done) * max(0.1, min(SHRINK, 0.8 * CHANGE / change))
+            if step < smallest:
+                across += 1
+                step = ACROSS * smallest * (1.0 if across == 1 else 4.0)
         else:
-            step = SHRINK * (to - done)
-            if step < w[m.SMALLEST]:
-                for k in range(m.UNKNOWNS):
-                    change = 0.0
-                    for j in range(6):
-                        change += w[m.TANGENT + j * m.COLUMN + k] * w[m.TWIST + j]
-                    w[m.DELTA + k] = change
-                w[m.LIMITING] = float(largest_rod(w, m.DELTA))
-                return FOLD
+            w[m.LIMITING] = float(largest_rod(w, m.SLOPE))
+            return FOLD
     w[m.LIMITING] = -1.0
     return STALLED

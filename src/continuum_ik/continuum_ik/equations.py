@@ -28,6 +28,7 @@ import numpy as np
 from numba import njit
 
 from continuum_ik.layout import (
+    AGE,
     ARM,
     BASE,
     COLUMN,
@@ -35,6 +36,7 @@ from continuum_ik.layout import (
     EI_TYPICAL,
     EVALUATIONS,
     FORCE,
+    FORCE_STEP,
     FREE,
     JACOBIAN,
     JACOBIAN_BLOCKS,
@@ -44,6 +46,7 @@ from continuum_ik.layout import (
     MASK,
     MOMENT,
     MOMENT_JACOBIAN,
+    MOMENT_STEP,
     PLATFORM,
     PLATFORM_RESIDUAL,
     POINT,
@@ -51,12 +54,14 @@ from continuum_ik.layout import (
     REFRESHES,
     RESIDUAL,
     RODS,
+    SAVED,
     SCHUR,
     SCHUR_INV,
-    STEP_BIAS,
     STEP_ERROR,
+    STEP_LEG_ERROR,
     STEP_MEASURED,
-    STEP_TABLE,
+    STEP_SCALE,
+    STEP_X2,
     STEPS,
     STEPS_MAX,
     SUM_SQUARES,
@@ -94,8 +99,11 @@ from continuum_ik.rod import (
     shoot,
 )
 
-#: Displacements of the Jacobian's differences: force [N] and moment [N m].
-FORCE_INCREMENT, MOMENT_INCREMENT = 1e-6, 1e-7
+#: Error of the tip after N steps at load x: ERROR (x / 5.5)^POWER (12 / N)^8, fitted to the rods of
+#: the tutorial's trajectory; plan_steps measures how far the rods at hand are from it.
+ERROR, POWER = 6e-9, 10.7
+#: x^2 that 1, 2, ... steps do, as multiples of what one does.
+MULTIPLES = np.arange(1, STEPS_MAX + 1) ** (16.0 / POWER)
 #: Scaled pivot below which a rod's pivots are chosen anew; upright rods have 1/12 and more.
 SMALL_PIVOT = 1e-3
 
@@ -127,32 +135,17 @@ def aim(w: Array) -> None:
     w[WRENCH + 5] = w[MOMENT + 2] + cx * fy - cy * fx
 
 
-@njit(**KERNEL)
-def choose_steps(w: Array, table: int) -> int:
-    """Return the steps that the present load needs, from the x^2 that each step count can do.
-
-    The error of the formula grows with x = L sqrt(|n|/EI + (m0/EI)^2), the number of radians of the
-    equivalent pendulum, and falls with the eighth power of the step count.
-    """
-    worst = 0.0
-    for i in range(LANES):
-        nx, ny, nz = w[Y + N_X + i], w[Y + N_Y + i], w[Y + N_Z + i]
-        mx, my = w[Y + M_X + i], w[Y + M_Y + i]
-        e, L = w[INV_EI + i], w[LENGTH + i]
-        x2 = L * L * e * (math.sqrt(nx * nx + ny * ny + nz * nz) + e * (mx * mx + my * my))
-        worst = max(worst, x2)
-    steps = 1
-    while steps < STEPS_MAX and worst > w[table + steps - 1]:
-        steps += 1
-    return steps
+def one_step(error: float) -> float:
+    """Return the x^2 up to which one step keeps the tip's error below ``error``."""
+    return float(5.5 * (error / ERROR * 12.0**-8) ** (1.0 / POWER)) ** 2
 
 
 @njit(**KERNEL)
-def plan_steps(w: Array) -> int:
-    """Return the steps for a residual: by the table, and what a measurement adds to it.
+def _load2(w: Array) -> float:
+    """Return x^2 of the rod that is loaded most, x = L sqrt(|n|/EI + (m0/EI)^2).
 
-    The table is fitted to rods as robots bend them. Whenever the load has changed by a third, the
-    error is measured by doubling the steps, and rods that are bent harder get more.
+    The error of the formula grows with x, the number of radians of the equivalent pendulum, and
+    falls with the eighth power of the step count.
     """
     worst = 0.0
     for i in range(RODS):
@@ -161,20 +154,64 @@ def plan_steps(w: Array) -> int:
         e, L = w[INV_EI + i], w[LENGTH + i]
         x2 = L * L * e * (math.sqrt(nx * nx + ny * ny + nz * nz) + e * (mx * mx + my * my))
         worst = max(worst, x2)
-    base = choose_steps(w, STEP_TABLE)
-    if not 0.6 * w[STEP_MEASURED] <= worst <= 1.3 * w[STEP_MEASURED]:
-        w[STEP_MEASURED] = worst
-        steps = max(2, base)
-        shoot(w, 0, steps)
-        for k in range(UNKNOWNS):
-            w[DELTA + k] = w[P_X + k]
-        shoot(w, 0, min(2 * steps, 2 * STEPS_MAX))
-        error = 0.0
-        for k in range(UNKNOWNS):
-            error = max(error, abs(w[P_X + k] - w[DELTA + k]))
-        needed = 1.1 * steps * (max(error, 1e-30) / w[STEP_ERROR]) ** 0.125
-        w[STEP_BIAS] = max(0.0, math.ceil(min(needed, 2.0 * STEPS_MAX)) - base)
-    return min(STEPS_MAX, base + int(w[STEP_BIAS]))
+    return worst
+
+
+@njit(**KERNEL)
+def _steps_for(x2: float, one: float) -> int:
+    steps = 1
+    while steps < STEPS_MAX and x2 > one * MULTIPLES[steps - 1]:
+        steps += 1
+    return steps
+
+
+@njit(**KERNEL)
+def choose_steps(w: Array, one: int) -> int:
+    """Return the steps that the present load needs, ``w[one]`` being the x^2 that one step does."""
+    return _steps_for(_load2(w), w[one])
+
+
+@njit(**KERNEL)
+def plan_steps(w: Array) -> int:
+    """Return the steps for a residual, by the fitted law and a measurement of the rods at hand.
+
+    Whenever the load has changed by a third, the error is measured by doubling the steps, in the
+    residual and, by the factors at hand, in the lengths. Destroys RESIDUAL, SAVED and DELTA then.
+    """
+    x2 = _load2(w)
+    if not 0.6 * w[STEP_MEASURED] <= x2 <= 1.3 * w[STEP_MEASURED]:
+        _measure_steps(w, x2)
+    return _steps_for(x2 * w[STEP_SCALE], w[STEP_X2])
+
+
+@njit(**KERNEL)
+def _measure_steps(w: Array, x2: float) -> None:
+    steps = max(2, _steps_for(x2, w[STEP_X2]))
+    shoot(w, 0, steps)
+    residual(w)
+    for k in range(UNKNOWNS):
+        w[SAVED + k] = w[RESIDUAL + k]
+    shoot(w, 0, min(2 * steps, 2 * STEPS_MAX))
+    residual(w)
+    error = 0.0
+    for k in range(UNKNOWNS):
+        w[RESIDUAL + k] -= w[SAVED + k]
+        error = max(error, abs(w[RESIDUAL + k]))
+    sized = w[AGE] >= 0.0
+    legs = error
+    if sized:
+        solve_linear(w)
+        legs = 0.0
+        for i in range(RODS):
+            legs = max(legs, abs(w[DELTA + 40 + i]))
+    # Without factors the lengths are taken to be as wrong as the tips, and measured again soon.
+    w[STEP_MEASURED] = x2 if sized else -1.0
+    w[STEP_SCALE] = 1.0
+    worst = max(error / w[STEP_ERROR], legs / w[STEP_LEG_ERROR])
+    if x2 > 0.0 and worst < 1e300:
+        needed = 1.1 * steps * max(worst, 1e-16) ** 0.125
+        needed = min(max(needed, 0.5), 1.0 * STEPS_MAX)
+        w[STEP_SCALE] = w[STEP_X2] * needed ** (16.0 / POWER) / x2
 
 
 @njit(**KERNEL)
@@ -225,7 +262,7 @@ def _differences(w: Array, steps: int) -> None:
     """Fill JACOBIAN and MOMENT_JACOBIAN by one-sided differences in blocks 1..5."""
     for j in range(5):
         at = JACOBIAN_BLOCKS + j * BLOCK
-        increment = FORCE_INCREMENT if j < 3 else MOMENT_INCREMENT
+        increment = w[FORCE_STEP] if j < 3 else w[MOMENT_STEP]
         for k in range(UNKNOWNS):
             w[at + k] = w[Y + k]
         for i in range(LANES):
@@ -237,7 +274,7 @@ def _differences(w: Array, steps: int) -> None:
     for j in range(5):
         b = w[JACOBIAN_BLOCKS + j * BLOCK : JACOBIAN_BLOCKS + (j + 1) * BLOCK]
         out = w[JACOBIAN + 8 * j : MOMENT_JACOBIAN + 18 * LANES]
-        scale = 1.0 / (FORCE_INCREMENT if j < 3 else MOMENT_INCREMENT)
+        scale = 1.0 / (w[FORCE_STEP] if j < 3 else w[MOMENT_STEP])
         for i in range(LANES):
             tx, ty, tz = b[T_X + i] - w[T_X + i], b[T_Y + i] - w[T_Y + i], b[T_Z + i] - w[T_Z + i]
             px, py, pz = b[P_X + i] - w[P_X + i], b[P_Y + i] - w[P_Y + i], b[P_Z + i] - w[P_Z + i]

@@ -86,11 +86,27 @@ LENGTHS = FORWARD + 8  #: forward kinematics: lengths of the present step
 
 DIFFERENCES = LENGTHS + 8  #: analysis: tip (p, t, m) by five unknowns, 5 x 9 rows
 
+# The solution at which the branch was last made sure of, see continuation.changed.
+SURE = DIFFERENCES + 45 * LANES  #: its unknowns and pose
+SURE_JACOBIAN = SURE + ENTRY  #: JACOBIAN and MOMENT_JACOBIAN there
+SURE_ARM = SURE_JACOBIAN + 48 * LANES  #: ARM there
+SLOPE = SURE_ARM + 24  #: continuation: dY by the part of the path, laid out as Y
+
+# How accurate is accurate: what is asked for or, on the way to far targets, always fine.
+RULES = SLOPE + UNKNOWNS
+ACCEPT = RULES  #: sum of squares that is accepted: a little less, for the integration's own error
+LEG_TOLERANCE = RULES + 1  #: estimated error of a length that is accepted [m]
+STEP_ERROR, STEP_LEG_ERROR = RULES + 2, RULES + 3  #: error of the integration, in tips and lengths
+STEP_X2, COARSE_X2 = RULES + 4, RULES + 5  #: x^2 that one step does, for residuals and Jacobians
+STEP_MEASURED, STEP_SCALE = RULES + 6, RULES + 7  #: see equations.plan_steps
+RULES_SIZE = 8
+OTHER_RULES = RULES + RULES_SIZE  #: those that are not in force
+
 # Scalars.
-S = DIFFERENCES + 45 * LANES
+S = OTHER_RULES + RULES_SIZE
 TOLERANCE = S  #: sum of squares that is asked for
-ACCEPT = S + 1  #: sum of squares that is accepted: a little less, for the integration's own error
-LEG_TOLERANCE = S + 2  #: estimated error of a length that is accepted [m]
+SURE_WITHIN = S + 1  #: change of the scaled unknowns up to which nothing is in doubt; 0: unknown
+IN_DOUBT = S + 2  #: 1 if tracking gave up because the branch was in doubt
 ORDER = S + 3  #: order of the extrapolation
 HEAD, COUNT = S + 4, S + 5  #: newest entry of the history, and entries that may be used
 AGE = S + 6  #: solves since the Jacobian was made; negative: there is none
@@ -108,9 +124,7 @@ SOLVED_TOTAL, EVALUATIONS_TOTAL, REFRESHES_TOTAL, RECOVERED_TOTAL = S + 19, S + 
 DETOURS = S + 23  #: 1: may go round by home where the straight path fails
 REACHED_WITHIN = S + 25  #: part of the way that was reached within the limits
 HAS_HOME = S + 24
-STEP_ERROR, STEP_BIAS, STEP_MEASURED = S + 27, S + 28, S + 29  #: see equations.plan_steps
 SMALLEST = S + 26  #: smallest step of a path, as part of it: below it lies a fold
-STEP_TABLE = S + 32  #: x^2 up to which k + 1 steps do, for residuals
+FORCE_STEP, MOMENT_STEP = S + 27, S + 28  #: displacements of the Jacobian's differences
 STEPS_MAX = 64
-COARSE_TABLE = STEP_TABLE + STEPS_MAX  #: the same, for Jacobians
-SIZE = COARSE_TABLE + STEPS_MAX
+SIZE = S + 32

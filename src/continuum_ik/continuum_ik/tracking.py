@@ -18,10 +18,15 @@ from numba import njit
 
 from continuum_ik import layout as m
 from continuum_ik.continuation import (
+    CHANGE,
+    LEVER,
+    changed,
     copy_entry,
     follow,
     linearise,
     load,
+    make_sure,
+    moved_from_sure,
     pose_between,
     scaled,
     store,
@@ -38,7 +43,6 @@ from continuum_ik.equations import (
 from continuum_ik.pose import read_pose
 from continuum_ik.reasons import (
     BEHIND_BASE,
-    FOLD,
     INVALID_INPUT,
     NO_START,
     NONE,
@@ -62,11 +66,11 @@ TRACK_EVALUATIONS = 6
 OLD = 5.0
 #: A chord step must leave less than this of the sum of squares, or the Jacobian is made anew.
 CONTRACTION = 0.01
-#: Furthest target from the last one that tracking tries [m], and largest correction of a prediction
-#: in the scaled unknowns: beyond them another branch of solutions might be met.
-TRACK_DISTANCE, TRACK_CORRECTION = 0.02, 0.3
-#: Lever that makes a rotation comparable with a displacement [m].
-LEVER = 0.1
+#: Furthest target from the last one that tracking tries, as part of the robot's size, and largest
+#: correction of a prediction in the scaled unknowns.
+TRACK_DISTANCE, TRACK_CORRECTION = 0.05, 0.3
+#: Largest polishing step, in the scaled unknowns, of a point where the branch was in doubt.
+CLOSE = 1e-3
 
 
 @njit(**KERNEL)
@@ -110,9 +114,10 @@ def _mismatch(w: Array, at: int) -> tuple[float, float, float, float, float, flo
 
 
 @njit(**KERNEL)
-def _size2(d: tuple[float, float, float, float, float, float]) -> float:
+def _size2(w: Array, d: tuple[float, float, float, float, float, float]) -> float:
+    lever = LEVER * w[m.LENGTH_TYPICAL]
     turned = d[3] * d[3] + d[4] * d[4] + d[5] * d[5]
-    return d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + LEVER * LEVER * turned
+    return d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + lever * lever * turned
 
 
 @njit(**KERNEL)
@@ -126,8 +131,8 @@ def _predict(w: Array) -> bool:
     """Guess the unknowns at the target; False if it is too far from the last one."""
     newest = _entry(w, 0)
     d = _mismatch(w, newest + m.ENTRY_POSE)
-    step2 = _size2(d)
-    if not step2 <= TRACK_DISTANCE * TRACK_DISTANCE:
+    step2 = _size2(w, d)
+    if not step2 <= (TRACK_DISTANCE * w[m.LENGTH_TYPICAL]) ** 2:
         return False
     order = min(int(w[m.ORDER]), int(w[m.COUNT]) - 1)
     base = newest
@@ -147,7 +152,7 @@ def _predict(w: Array) -> bool:
                 c1 * w[a + j] + c2 * w[b + j] + c3 * w[c + j] + c4 * w[e + j] + c5 * w[f + j]
             )
         miss = _mismatch(w, m.GUESS_POSE)
-        if _size2(miss) <= 0.5 * step2:
+        if _size2(w, miss) <= 0.5 * step2:
             d = miss
             for k in range(m.UNKNOWNS):
                 w[m.Y + k] = (
@@ -172,18 +177,33 @@ def _predict(w: Array) -> bool:
 
 @njit(**KERNEL)
 def _refresh(w: Array) -> bool:
-    """Make the Jacobian anew at the present unknowns, keeping the residual."""
+    """Make the Jacobian anew at the present unknowns, keeping the residual.
+
+    False where it is singular, or has changed so much that a singular point may have been passed.
+    """
     for k in range(m.UNKNOWNS):
         w[m.SAVED + k] = w[m.RESIDUAL + k]
-    good = linearise(w)
+    if not linearise(w):
+        return False
+    change = changed(w)
+    if not change <= CHANGE:
+        w[m.IN_DOUBT] = 1.0
+        return False
+    make_sure(w, change)
     for k in range(m.UNKNOWNS):
         w[m.RESIDUAL + k] = w[m.SAVED + k]
-    return good
+    return True
 
 
 @njit(**KERNEL)
 def _certify(w: Array) -> bool:
     """Evaluate the prediction, and correct it by chord steps until it is within the tolerance."""
+    close = 1.0
+    if not moved_from_sure(w) <= w[m.SURE_WITHIN]:
+        # A singular point may lie between.
+        if not _refresh(w):
+            return False
+        close = CLOSE
     w[m.STEPS] = float(plan_steps(w))
     previous = math.inf
     for k in range(TRACK_EVALUATIONS):
@@ -195,7 +215,11 @@ def _certify(w: Array) -> bool:
         elif k == 0 and now > w[m.ACCEPT] and w[m.AGE] >= OLD and not _refresh(w):
             return False
         solve_linear(w)
-        if now <= w[m.ACCEPT] and leg_error(w) <= w[m.LEG_TOLERANCE]:
+        if (
+            now <= w[m.ACCEPT]
+            and leg_error(w) <= w[m.LEG_TOLERANCE]
+            and (close == 1.0 or scaled(w, m.DELTA) <= close)
+        ):
             return True
         if not scaled(w, m.DELTA) <= TRACK_CORRECTION:
             return False
@@ -265,7 +289,8 @@ def _recover(w: Array) -> int:
         if route == ROUTE_STRAIGHT:
             if not warm:
                 continue
-            copy_entry(w, _entry(w, 0), m.START)
+            # From the last point where the branch was sure, if there is doubt about later ones.
+            copy_entry(w, m.SURE if w[m.IN_DOUBT] == 1.0 else _entry(w, 0), m.START)
         else:
             if warm and w[m.DETOURS] == 0.0:
                 break
@@ -292,8 +317,7 @@ def _recover(w: Array) -> int:
                 w[m.COUNT] = 0.0
                 w[m.ROUTE] = float(route)
                 _remember(w)
-                # The tangents belong to the point before the last step.
-                w[m.AGE] = 0.0 if linearise_at_newest(w) else -1.0
+                w[m.AGE] = 0.0
                 return SUCCESS
             # Another way may lead to another, better solution of the same pose.
             if reason == NO_START:
@@ -313,7 +337,10 @@ def _recover(w: Array) -> int:
 def linearise_at_newest(w: Array) -> bool:
     """Make Jacobian and tangents at the newest point of the history."""
     load(w, _entry(w, 0))
-    return linearise(w)
+    if linearise(w):
+        make_sure(w, math.inf)
+        return True
+    return False
 
 
 @njit(**KERNEL)
@@ -329,7 +356,7 @@ def track(w: Array, target: Array) -> int:
     Returns:
         A status code: SUCCESS, INVALID_INPUT, UNREACHABLE or NOT_CONVERGED.
     """
-    w[m.EVALUATIONS], w[m.REFRESHES], w[m.SUBSTEPS] = 0.0, 0.0, 0.0
+    w[m.EVALUATIONS], w[m.REFRESHES], w[m.SUBSTEPS], w[m.IN_DOUBT] = 0.0, 0.0, 0.0, 0.0
     problem = read_pose(target, w[m.TARGET : m.TARGET + 12])
     if problem != 0:
         w[m.REACHED], w[m.LIMITING] = 0.0, -1.0
@@ -343,8 +370,8 @@ def track(w: Array, target: Array) -> int:
         return UNREACHABLE
     code = -1
     if w[m.COUNT] > 0.0:
-        if w[m.AGE] < 0.0 and linearise_at_newest(w):
-            w[m.AGE] = 0.0
+        if w[m.AGE] < 0.0:
+            linearise_at_newest(w)
         if w[m.AGE] >= 0.0 and _predict(w):
             for k in range(12):
                 w[m.POSE + k] = w[m.TARGET + k]
@@ -464,6 +491,4 @@ def hop(w: Array, target: Array) -> int:
         reason = violated(w)
     if reason == NONE:
         store(w, m.ANSWER)
-        if not linearise(w):
-            return FOLD
     return reason

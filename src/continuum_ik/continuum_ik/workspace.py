@@ -8,8 +8,17 @@ import numpy as np
 from numba import njit
 
 from continuum_ik import layout as m
-from continuum_ik.continuation import correct, store
-from continuum_ik.equations import aim
+from continuum_ik.continuation import (
+    CHANGE,
+    POLISH,
+    changed,
+    correct,
+    exchange_rules,
+    linearise,
+    make_sure,
+    store,
+)
+from continuum_ik.equations import aim, one_step
 from continuum_ik.errors import NoHome
 from continuum_ik.robot import ContinuumRobot
 from continuum_ik.rod import (
@@ -27,17 +36,26 @@ from continuum_ik.rod import (
     Array,
 )
 
-#: Error of the tip after N steps at load x: ERROR (x / 5.5)^POWER (12 / N)^8, fitted to the rods of
-#: the tutorial's trajectory; equations.plan_steps adds steps where it does not hold.
-ERROR, POWER = 6e-9, 10.7
+#: Displacements of the Jacobian's differences in the scaled unknowns.
+INCREMENT = 4e-6
+#: Sum of squares and error of the lengths on the way to far targets.
+FINE, FINE_LEG = 1e-17, 1e-11
 
 
-def step_table(error: float) -> Array:
-    """Return the x^2 up to which 1, 2, ... steps keep the tip's error below ``error``."""
-    steps = np.arange(1, m.STEPS_MAX + 1)
-    x = 5.5 * (error / ERROR * (steps / 12.0) ** 8) ** (1.0 / POWER)
-    table: Array = x * x
-    return table
+def _rules(tolerance: float, leg_tolerance: float, jacobian: float) -> list[float]:
+    """Return what lies at layout.RULES.
+
+    Args:
+        tolerance: Sum of squares of the residual.
+        leg_tolerance: Estimated error of a length [m].
+        jacobian: Error of the tip in Jacobians.
+    """
+    # The integration may be off by 2 % of the residual's norm; that much less is accepted.
+    error = 0.02 * math.sqrt(tolerance)
+    accept = (math.sqrt(tolerance) - 1.5 * error) ** 2
+    error = max(error, 1e-13)
+    legs = max(0.3 * leg_tolerance, 1e-13)
+    return [accept, leg_tolerance, error, legs, one_step(error), one_step(jacobian), -1.0, 1.0]
 
 
 def set_tolerance(w: Array, tolerance: float, leg_tolerance: float) -> None:
@@ -49,14 +67,10 @@ def set_tolerance(w: Array, tolerance: float, leg_tolerance: float) -> None:
         leg_tolerance: Estimated error of a length [m].
     """
     w[m.TOLERANCE] = tolerance
-    w[m.LEG_TOLERANCE] = leg_tolerance
-    # The integration may be off by 2 % of the residual's norm; that much less is accepted.
-    error = 0.02 * math.sqrt(tolerance)
-    w[m.ACCEPT] = (math.sqrt(tolerance) - 1.5 * error) ** 2
-    error = max(min(error, 0.5 * leg_tolerance), 1e-13)
-    w[m.STEP_ERROR], w[m.STEP_MEASURED], w[m.STEP_BIAS] = error, -1.0, 0.0
-    w[m.STEP_TABLE : m.STEP_TABLE + m.STEPS_MAX] = step_table(error)
-    w[m.COARSE_TABLE : m.COARSE_TABLE + m.STEPS_MAX] = step_table(1e-4)
+    w[m.RULES : m.RULES + m.RULES_SIZE] = _rules(tolerance, leg_tolerance, 1e-4)
+    # On the way to far targets branches come close to each other; there all is done finely.
+    fine = _rules(min(tolerance, FINE), min(leg_tolerance, FINE_LEG), 1e-8)
+    w[m.OTHER_RULES : m.OTHER_RULES + m.RULES_SIZE] = fine
     # Extrapolating further pays only while the prediction is better than the tolerance is tight.
     w[m.ORDER] = 2.0 if tolerance >= 1e-8 else 4.0
 
@@ -83,6 +97,8 @@ def build(robot: ContinuumRobot, tolerance: float, leg_tolerance: float) -> Arra
     w[m.HEIGHT_MIN] = robot.limits.height
     w[m.EI_TYPICAL] = float(np.mean([rod.bending_stiffness for rod in robot.rods]))
     w[m.LENGTH_TYPICAL] = typical
+    w[m.FORCE_STEP] = INCREMENT * w[m.EI_TYPICAL] / typical**2
+    w[m.MOMENT_STEP] = INCREMENT * w[m.EI_TYPICAL] / typical
     softest = min(min(rod.axial_stiffness, rod.shear_stiffness) for rod in robot.rods)
     w[m.STRETCH] = 1.0 + robot.limits.force / softest
     w[m.AGE] = -1.0
@@ -119,17 +135,30 @@ def _settle(w: Array, height: float) -> bool:
     w[m.POSE + 3], w[m.POSE + 7], w[m.POSE + 11] = 1.0, 1.0, 1.0
     aim(w)
     _guess(w)
-    for _ in range(5):  # eight steps at a time
-        if correct(w, 1e6):
-            return True
-    return correct(w, 1e6)
+    exchange_rules(w)
+    found = False
+    for _ in range(6):  # eight steps at a time
+        found = found or correct(w, 1e6, POLISH)
+    found = found and linearise(w)
+    if found:
+        make_sure(w, math.inf)
+    exchange_rules(w)
+    return found
 
 
 @njit(**KERNEL)
 def _carry(w: Array) -> bool:
-    """Solve again at the present pose from the present unknowns, after a change of the load."""
+    """Solve again at the present pose from the present unknowns, after a change of the load.
+
+    False also if the Jacobian changes by more than half: a rod might have buckled on the way.
+    """
+    exchange_rules(w)
     aim(w)
-    return correct(w, 3.0)
+    carried = correct(w, 3.0, POLISH) and linearise(w) and changed(w) <= CHANGE
+    if carried:
+        make_sure(w, math.inf)
+    exchange_rules(w)
+    return carried
 
 
 def find_home(w: Array, robot: ContinuumRobot) -> None:
