@@ -532,8 +532,9 @@ def follow(w: Array) -> int:
 
     Returns:
         NONE on success, with the solution in Y, its polishing step in DELTA and its factors and
-        tangents at hand; else the reason. In any case ANCHOR is the last point reached, REACHED how
-        far along the path it lies, and WITHIN the last point within the limits.
+        tangents at hand; else the reason. In any case ANCHOR is the last point reached (before a
+        fold, at a little distance), REACHED how far along the path it lies, and WITHIN the last
+        point within the limits.
     """
     exchange_rules(w)
     reason = _follow(w)
@@ -572,7 +573,8 @@ def _follow(w: Array) -> int:
     if not _begin(w):
         return FOLD
     smallest = _smallest_step(w)
-    done, step, inside, across = 0.0, 1.0, True, 0
+    done, step, inside, across, clear = 0.0, 1.0, True, 0, 0.0
+    store(w, m.CLEAR)
     for _ in range(SUBSTEPS_MAX):
         to = min(1.0, done + step)
         if to > 1.0 - 1e-9:
@@ -588,6 +590,9 @@ def _follow(w: Array) -> int:
             if not good and across > 0:
                 good = _bend(w) <= BEND * scaled(w, m.SLOPE)
         if good:
+            if to - done >= ACROSS * smallest or to == 1.0:
+                store(w, m.CLEAR)
+                clear = to
             step = (to - done) * min(GROW, 0.8 * CHANGE / change)
             done, inside, across = to, within, 0
             w[m.REACHED] = done
@@ -609,6 +614,8 @@ def _follow(w: Array) -> int:
                 step = ACROSS * smallest * (1.0 if across == 1 else 4.0)
         else:
             w[m.LIMITING] = float(largest_rod(w, m.SLOPE))
+            w[m.REACHED] = clear
+            copy_entry(w, m.CLEAR, m.ANCHOR)
             return FOLD
     w[m.LIMITING] = -1.0
     return STALLED
