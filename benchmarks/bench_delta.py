@@ -86,7 +86,7 @@ def speeds(bench: Bench, n: int) -> None:
                     repeats=5,
                     warmup=1,
                 )
-                ratio = (pair["python"].median / few) / (pair["strict"].median / n)
+                ratio = pair["strict"].ratio(pair["python"]) * n / few
                 bench.result(f"{op}_ratio_numpy", found["strict"].ratio(found["numpy"]), "x")
                 bench.result(f"{op}_ratio_python", ratio, "x")
                 bench.result(
@@ -214,9 +214,8 @@ def chart(bench: Bench) -> None:
             "numba": lambda: robot.fk(angles, out=out, status=False),
             "copy": lambda: np.copyto(out, angles),
         }
-        if n <= 10**6:
-            runs["numpy"] = lambda: numpy_fk(angles, out)
-        if n <= 10**4:
+        runs["numpy"] = lambda: numpy_fk(angles, out)
+        if n <= 10**5:
             plain = angles.T.tolist()
             runs["Python"] = lambda: python_fk(plain)
         found = bench.interleave(runs, repeats=3, warmup=1)
@@ -228,7 +227,13 @@ def chart(bench: Bench) -> None:
         for name, values in lines.items():
             style = "--" if name == "copy" else "-"
             label = "copy (memory limit)" if name == "copy" else name
-            ax.loglog(sizes[: len(values)], values, style, marker=marks[name], label=label)
+            (line,) = ax.loglog(
+                sizes[: len(values)], values, style, marker=marks[name], label=label
+            )
+            if len(values) < len(sizes):  # time per robot does not change any more
+                rest = sizes[len(values) - 1 :]
+                further = [values[-1] / rest[0] * n for n in rest]
+                ax.loglog(rest, further, ":", color=line.get_color(), label=f"{name}, extrapolated")
         ax.set_xlabel("robots in the batch")
         ax.set_ylabel("time of one FK call [s]")
         ax.set_title("Delta FK, float64, one thread")

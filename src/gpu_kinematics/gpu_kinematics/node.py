@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ from gpu_kinematics.errors import DeltaInput, DeltaLimit
 from gpu_kinematics.fleet import DemoFleet
 from gpu_kinematics.geometry import THETA, Geometry, Limits
 from gpu_kinematics.kernels import OPS
+from gpu_kinematics.mailbox import Mailbox
 from gpu_kinematics.render import MODES
 from gpu_kinematics.status import summary
 from gpu_kinematics.trajectory import Fleet, Move
@@ -80,6 +82,13 @@ class GpuKinematicsParameters(ParameterSet):
     max_samples: int = parameter(
         2_000_000, "samples x robots in one trajectory request", minimum=1, maximum=100_000_000
     )
+    batch_queue: int = parameter(
+        4,
+        "batches of one topic that may wait; beyond them the oldest gives way",
+        minimum=1,
+        maximum=1000,
+        read_only=True,
+    )
     max_points: int = parameter(
         8_000_000, "points in one workspace map", minimum=1, maximum=100_000_000
     )
@@ -123,6 +132,7 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
     demo: DemoFleet | None = None
 
     def __init__(self, **arguments: Any) -> None:
+        self._mailboxes: list[Mailbox[Any]] = []
         super().__init__("gpu_kinematics", GpuKinematicsParameters, **arguments)
 
     # -- life
@@ -144,8 +154,8 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
         self._ik_result = self.publish_to(DeltaBatch, "delta/ik/result", STATE)
         self._point = self.publish_to(PointStamped, "delta/point", STATE)
         self._command = self.publish_to(JointState, "delta/joint_command", STATE)
-        self.listen(DeltaBatch, "delta/fk/request", lambda m: self._batch(m, True), STATE)
-        self.listen(DeltaBatch, "delta/ik/request", lambda m: self._batch(m, False), STATE)
+        self._serve_batches("delta/fk/request", forward=True)
+        self._serve_batches("delta/ik/request", forward=False)
         self.listen(JointState, "delta/joint_states", self._joint_states, SENSOR)
         self.listen(PointStamped, "delta/target", self._target, SENSOR)
         self.serve(SolveDelta, "~/solve_delta", self.solve)
@@ -157,13 +167,27 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
             self._fleet_batch = self.publish_to(DeltaBatch, "delta/fleet/batch", STATE)
             self._fleet_joints = self.publish_to(JointState, "delta/fleet/joint_states", STATE)
             self._fleet_markers = self.publish_to(MarkerArray, "delta/fleet/markers", STATE)
-            self.every(1.0 / p.fleet_rate, self._fleet_tick)
+            box = self._mailbox("fleet", self._fleet_tick, 1)
+
+            def tick() -> None:
+                if not box.put(self.get_clock().now()):
+                    self.diagnostics.count("fleet ticks skipped")
+
+            self.every(1.0 / p.fleet_rate, tick)
         # The other kernels compile beside the first requests; with a warm cache that takes no time.
         others = tuple(op for op in OPS if op not in ("fk", "ik"))
         threading.Thread(target=self.delta.warm, args=(others,), daemon=True, name="warm").start()
 
+    def deactivate(self) -> None:
+        """Forget what waits."""
+        for box in self._mailboxes:
+            box.clear()
+
     def cleanup(self) -> None:
-        """Forget the demo."""
+        """End the threads and forget the demo."""
+        for box in self._mailboxes:
+            box.close()
+        self._mailboxes.clear()
         self.demo = None
 
     def parameters_changed(
@@ -390,8 +414,37 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
 
     # -- topics
 
-    def _batch(self, message: Any, forward: bool) -> None:
-        """Answer a batch topic; a bad message is reported and dropped."""
+    def _mailbox(self, name: str, handle: Callable[[Any], None], limit: int) -> Mailbox[Any]:
+        """A thread that handles items while the executor goes on; what it raises is reported."""
+
+        def guarded(item: Any) -> None:
+            if self.active:
+                self._guard(name, lambda: handle(item))
+
+        box: Mailbox[Any] = Mailbox(guarded, limit, name)
+        self._mailboxes.append(box)
+        return box
+
+    def _serve_batches(self, topic: str, *, forward: bool) -> None:
+        """Answer a batch topic from a thread of its own, in order."""
+
+        def answer(work: tuple[Any, Delta]) -> None:
+            self._batch(*work, forward=forward)
+
+        box = self._mailbox(f"message on {topic}", answer, self.parameters.batch_queue)
+
+        def receive(message: Any) -> None:
+            if not box.put((message, self.delta)):
+                self.diagnostics.count("batches dropped")
+                raise DeltaLimit(
+                    f"more than batch_queue = {self.parameters.batch_queue} batches wait; the"
+                    " oldest was dropped"
+                )
+
+        self.listen(DeltaBatch, topic, receive, STATE)
+
+    def _batch(self, message: Any, robots: Delta, *, forward: bool) -> None:
+        """Compute and publish one batch; a bad message is reported and dropped."""
         quantity = DeltaBatch.ANGLES if forward else DeltaBatch.POSITIONS
         if message.quantity != quantity:
             raise DeltaInput("quantity", f"must be {quantity} on this topic")
@@ -401,7 +454,7 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
         layout = _layout(message.layout)
         data = _vectors("data", message.data, count, layout, np.float64)
         started = time.perf_counter()
-        solve = self.delta.fk if forward else self.delta.ik
+        solve = robots.fk if forward else robots.ik
         values, mask = solve(data, layout=layout)
         self._note_speed(count, time.perf_counter() - started)
         answer = DeltaBatch(header=message.header, layout=message.layout, count=count)
@@ -438,11 +491,10 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
 
     # -- demo
 
-    def _fleet_tick(self) -> None:
+    def _fleet_tick(self, now: Any) -> None:
         """Publish one moment of the demo."""
         if self.demo is None:
             return
-        now = self.get_clock().now()
         started = time.perf_counter()
         motion = self.demo.at(now.nanoseconds * 1e-9)
         self._note_speed(self.demo.count, time.perf_counter() - started)

@@ -1,5 +1,7 @@
 """The node over real DDS: services, topics, budgets, bad requests, concurrent clients, the demo."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
 
 from gpu_kinematics import SEED_GEOMETRY, Delta, Geometry
+from gpu_kinematics.mailbox import Mailbox
 from gpu_kinematics.node import GpuKinematicsNode
 from kin_common.qos import SENSOR, STATE
 from kin_common.testing import wait_until
@@ -214,6 +217,82 @@ def test_topics(ros):
     wait_until(lambda: back, 20.0, "a batch")
     np.testing.assert_allclose(from_field(back[0].data), angles.reshape(-1), atol=1e-13)
     assert not any(back[0].status)
+
+
+class Gate:
+    """Robots that compute only when they are let through."""
+
+    def __init__(self, robots):
+        self.robots, self.open, self.began = robots, threading.Event(), threading.Event()
+
+    def fk(self, data, **settings):
+        self.began.set()
+        assert self.open.wait(60.0)
+        return self.robots.fk(data, **settings)
+
+
+def test_batches_never_hold_up_the_executor_and_the_oldest_give_way(ros):
+    node = ros.add(GpuKinematicsNode, {**CPU, "batch_queue": 3})
+    results = ros.listen(DeltaBatch, "delta/fk/result", STATE)
+    commands = ros.listen(JointState, "delta/joint_command", STATE)
+    gate = Gate(node.delta)
+    batch = DeltaBatch(quantity=DeltaBatch.ANGLES, count=1, data=to_field([0.1, 0.2, 0.3]))
+
+    def send(number):
+        batch.header.frame_id = str(number)
+        ros.publish(DeltaBatch, "delta/fk/request", batch, STATE)
+
+    ros.run_on(node, lambda: setattr(node, "delta", gate))
+    send(0)
+    wait_until(gate.began.is_set, 20.0, "the first batch")
+    ros.run_on(node, lambda: setattr(node, "delta", gate.robots))
+    # The first batch computes; the executor still answers services and other topics.
+    answer = ros.call(SolveDelta, SOLVE, request(SolveDelta.Request.INVERSE, SAMPLE))
+    assert answer.status.code == StatusCode.SUCCESS
+    target = PointStamped()
+    target.point.x, target.point.y, target.point.z = SAMPLE
+
+    def commanded():
+        ros.publish(PointStamped, "delta/target", target, SENSOR)
+        return commands
+
+    wait_until(commanded, 20.0, "a command")
+    reports = ros.listen(DiagnosticArray, "/diagnostics", 10)
+
+    def dropped():
+        values = [v for r in reports for s in r.status for v in s.values]
+        return max((int(v.value) for v in values if v.key == "batches dropped total"), default=0)
+
+    for number in range(1, 9):
+        send(number)
+    wait_until(lambda: dropped() == 5, 20.0, "batches to be dropped")
+    assert not results
+    gate.open.set()
+    wait_until(lambda: len(results) == 4, 20.0, "the batches that were kept")
+    assert [r.header.frame_id for r in results] == ["0", "6", "7", "8"]
+    expected = ROBOT.fk(np.array([0.1, 0.2, 0.3])).position
+    assert all((from_field(r.data) == expected).all() for r in results)
+
+
+def test_mailbox_keeps_order_and_drops_the_oldest():
+    seen, began, go = [], threading.Event(), threading.Event()
+
+    def handle(item):
+        began.set()
+        assert go.wait(60.0)
+        seen.append(item)
+
+    box = Mailbox(handle, 2, "test")
+    assert box.put(0)
+    assert began.wait(20.0)
+    assert [box.put(n) for n in (1, 2, 3, 4)] == [True, True, False, False]
+    go.set()
+    wait_until(lambda: len(seen) == 3, 20.0, "three items")
+    assert seen == [0, 3, 4]
+    box.close()
+    assert not any(t.name == "test" for t in threading.enumerate())
+    assert box.put(5)
+    assert seen == [0, 3, 4]
 
 
 def test_single_robot_topics(ros):
