@@ -24,7 +24,7 @@ from gpu_kinematics.arrays import (
     open_batch,
 )
 from gpu_kinematics.call import Call, Group, rows_of
-from gpu_kinematics.cpu import CpuBackend, kernel
+from gpu_kinematics.cpu import CpuBackend, addresses, kernel
 from gpu_kinematics.cuda import CudaBackend
 from gpu_kinematics.errors import BackendError, DeltaInput
 from gpu_kinematics.geometry import Geometry, Limits
@@ -47,6 +47,7 @@ BACKENDS = ("auto", "cuda", "cpu")
 _log = logging.getLogger(__name__)
 _said = threading.Event()
 _NONE = Group(None)
+_MASK = np.dtype(np.uint16)
 #: Values in a batch that is small enough for the shortest way.
 _QUICK = 3 * 4096
 #: Singularity tolerance on unit determinants, by precision.
@@ -422,39 +423,48 @@ class Delta:
 
         It calls the same kernel as the general way, so the results are the same bits.
         """
+        if type(x) is not np.ndarray or self.cuda is not None or self.geometry.count is not None:
+            return None
+        shape, flags = x.shape, x.flags
         if (
-            type(x) is not np.ndarray
-            or self.cuda is not None
-            or self.geometry.count is not None
-            or not 0 < x.size < _QUICK
-            or x.shape[:1] != (3,)
-            or (x.ndim > 1 and (self.layout if layout is None else layout) != "soa")
-            or not x.flags.c_contiguous
-            or not x.flags.aligned
+            not 0 < x.size < _QUICK
+            or not shape
+            or shape[0] != 3
+            or len(shape) > 2
+            or (len(shape) == 2 and (layout or self.layout) != "soa")
+            or not flags.c_contiguous
+            or not flags.aligned
             or (status is not True and status is not False)
         ):
             return None
-        key = (op, branch, x.dtype, status)
-        found = self._shortcuts.get(key)
-        if found is None:
-            dtype = check_dtype("input", x.dtype)
-            geometry = self.geometry.prepared(dtype)
-            options = self._setting(branch, dtype)
-            function = kernel(f"{op}_plain" + ("_status" if status else ""), dtype, self.cpu.mode)
-            found = (function, geometry.ctypes.data, options.ctypes.data, geometry, options)
-            self._shortcuts[key] = found
         if layout is not None and layout not in LAYOUTS:
             checks.one_of("layout", layout, LAYOUTS)
-        out = np.empty(x.shape, x.dtype)
+        dtype = x.dtype
+        found = self._shortcuts.get((op, branch, dtype, status))
+        if found is None:
+            found = self._shortcut(op, branch, dtype, status)
+        function, geometry, options = found[:3]
+        out = np.empty(shape, dtype)
         n = x.size // 3
-        source = x.ctypes.data
-        target = out.ctypes.data
         if not status:
-            found[0](n, found[1], found[2], source, n, target, n)
+            source, target, _ = addresses(x, out, out)
+            function(n, geometry, options, source, n, target, n)
             return out, None
-        masks = np.empty(x.shape[1:], np.uint16)
-        found[0](n, found[1], found[2], source, n, target, n, masks.ctypes.data)
+        masks = np.empty(shape[1:], _MASK)
+        source, target, mask = addresses(x, out, masks)
+        function(n, geometry, options, source, n, target, n, mask)
         return out, masks
+
+    def _shortcut(self, op: str, branch: tuple[Any, Any], dtype: Any, status: bool) -> Any:
+        """The kernel of a small batch, compiled, and the addresses of what it always reads."""
+        dtype = check_dtype("input", dtype)
+        geometry = self.geometry.prepared(dtype)
+        options = self._setting(branch, dtype)
+        function = kernel(f"{op}_plain" + ("_status" if status else ""), dtype, self.cpu.mode)
+        function(*[0] * (8 if status else 7))  # no robots: this only compiles
+        found = (function.function, geometry.ctypes.data, options.ctypes.data, geometry, options)
+        self._shortcuts[op, branch, dtype, status] = found
+        return found
 
     def _open(self, field: str, x: Any, rows: int, layout: str | None) -> tuple[Batch, Any, str]:
         """A caller's array, the backend that computes it, and its layout."""

@@ -328,6 +328,8 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
                 raise DeltaInput(name, "must be finite")
         move = self._move(kinds[request.kind], request)
         plan = Fleet(robots, ends[0], ends[1], move, layout=layout)
+        if not np.isfinite(plan.duration).all():
+            raise DeltaInput("goal", "is so far from start that the move has no finite duration")
         if request.fit_joint_rates:
             plan = plan.slowed(p.max_rate, p.max_rate2, task=task)
         times = self._times(request, float(plan.duration.max()), count)
@@ -353,8 +355,6 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
     def _times(self, request: Any, longest: float, count: int) -> Any:
         """The time grid of a trajectory request."""
         period, samples = float(request.sample_period), int(request.samples)
-        if not math.isfinite(longest):
-            raise DeltaInput("goal", "is so far from start that the move has no finite duration")
         if not (math.isfinite(period) and period >= 0.0):
             raise DeltaInput("sample_period", f"must be a time of at least 0 s, got {period}")
         if period == 0.0:

@@ -292,10 +292,11 @@ def render_numba(precision: str, mode: str) -> str:
         "from gpu_kinematics.intrinsics import (\n"
         "    address, both, either, fabs, get, put, rint, select, sqrt, to_mask,\n)\n\n"
         f"T = np.float{64 if precision == 'f64' else 32}\nU = np.uint16\n"
+        "I = np.int64  # for numbers that are not to be literals: each would compile anew\n"
         f"SIZE = {8 if precision == 'f64' else 4}\nBLOCK = {BLOCK}\n"
         f"FLAGS = {{{flags}}}\n"
         'inlined = njit(forceinline=True, error_model="numpy", fastmath=FLAGS)\n'
-        "shared = inlined\n"
+        'shared = njit(error_model="numpy")\n'
         'compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath=FLAGS)\n'
         "\n\n"
         "@shared\ndef load(where, row, step, rows, count, scratch, first):\n"
@@ -387,18 +388,16 @@ def _numba_general(op: str) -> str:
         "    for begin in range(0, count, BLOCK):",
         "        size = min(BLOCK, count - begin)",
     ]
-    for group, rows in groups:
-        lines += [
-            f"        if {group}_outer == 0 and ({group}_step != 0 or begin == 0):",
-            f"            load({group} + SIZE * begin * {group}_step, {group}_row, {group}_step,"
-            f" {len(rows)}, BLOCK if {group}_step == 0 else size, scratch, {first[group]})",
-        ]
     lines.append("        for turn in range(outer):")
     for group, rows in groups:
+        again = f"{group}_outer != 0"
+        first_turn = f"turn == 0 and ({group}_step != 0 or begin == 0)"
+        where = f"{group} + SIZE * (begin * {group}_step + turn * {group}_outer)"
+        size = f"BLOCK if {group}_step == 0 else size"
         lines += [
-            f"            if {group}_outer != 0:",
-            f"                load({group} + SIZE * (begin * {group}_step + turn * {group}_outer),"
-            f" {group}_row, {group}_step, {len(rows)}, size, scratch, {first[group]})",
+            f"            if {again} or ({first_turn}):",
+            f"                load({where}, {group}_row, {group}_step, I({len(rows)}), {size},"
+            f" scratch, I({first[group]}))",
         ]
     names = list(dict(groups))
     values = []
@@ -423,7 +422,7 @@ def _numba_general(op: str) -> str:
         lines += [
             f"            if {g} != 0:",
             f"                store({g} + SIZE * (begin * {g}_step + turn * {g}_outer),"
-            f" {g}_row, {g}_step, {number}, size, scratch, {first[g]})",
+            f" {g}_row, {g}_step, I({number}), size, scratch, I({first[g]}))",
         ]
     if spec.status:
         lines += [

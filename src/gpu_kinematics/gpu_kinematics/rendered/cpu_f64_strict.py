@@ -12,11 +12,12 @@ from gpu_kinematics.intrinsics import (
 
 T = np.float64
 U = np.uint16
+I = np.int64  # for numbers that are not to be literals: each would compile anew
 SIZE = 8
 BLOCK = 256
 FLAGS = {}
 inlined = njit(forceinline=True, error_model="numpy", fastmath=FLAGS)
-shared = inlined
+shared = njit(error_model="numpy")
 compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath=FLAGS)
 
 
@@ -524,19 +525,13 @@ def fk_general(outer, count, geometry, geometry_row, geometry_step, geometry_out
     scratch = address(T, memory.ctypes.data)
     for begin in range(0, count, BLOCK):
         size = min(BLOCK, count - begin)
-        if geometry_outer == 0 and (geometry_step != 0 or begin == 0):
-            load(geometry + SIZE * begin * geometry_step, geometry_row, geometry_step, 13, BLOCK if geometry_step == 0 else size, scratch, 0)
-        if options_outer == 0 and (options_step != 0 or begin == 0):
-            load(options + SIZE * begin * options_step, options_row, options_step, 11, BLOCK if options_step == 0 else size, scratch, 13)
-        if angle_outer == 0 and (angle_step != 0 or begin == 0):
-            load(angle + SIZE * begin * angle_step, angle_row, angle_step, 3, BLOCK if angle_step == 0 else size, scratch, 24)
         for turn in range(outer):
-            if geometry_outer != 0:
-                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, 13, size, scratch, 0)
-            if options_outer != 0:
-                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, 11, size, scratch, 13)
-            if angle_outer != 0:
-                load(angle + SIZE * (begin * angle_step + turn * angle_outer), angle_row, angle_step, 3, size, scratch, 24)
+            if geometry_outer != 0 or (turn == 0 and (geometry_step != 0 or begin == 0)):
+                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, I(13), BLOCK if geometry_step == 0 else size, scratch, I(0))
+            if options_outer != 0 or (turn == 0 and (options_step != 0 or begin == 0)):
+                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, I(11), BLOCK if options_step == 0 else size, scratch, I(13))
+            if angle_outer != 0 or (turn == 0 and (angle_step != 0 or begin == 0)):
+                load(angle + SIZE * (begin * angle_step + turn * angle_outer), angle_row, angle_step, I(3), BLOCK if angle_step == 0 else size, scratch, I(24))
             for i in range(size):
                 position_0, position_1, position_2, state = fk(get(scratch, 0 * BLOCK + i), get(scratch, 1 * BLOCK + i), get(scratch, 6 * BLOCK + i), get(scratch, 7 * BLOCK + i), get(scratch, 8 * BLOCK + i), get(scratch, 9 * BLOCK + i), get(scratch, 10 * BLOCK + i), get(scratch, 11 * BLOCK + i), get(scratch, 12 * BLOCK + i), get(scratch, 16 * BLOCK + i), get(scratch, 17 * BLOCK + i), get(scratch, 18 * BLOCK + i), get(scratch, 19 * BLOCK + i), get(scratch, 20 * BLOCK + i), get(scratch, 21 * BLOCK + i), get(scratch, 22 * BLOCK + i), get(scratch, 24 * BLOCK + i), get(scratch, 25 * BLOCK + i), get(scratch, 26 * BLOCK + i))
                 put(scratch, 27 * BLOCK + i, position_0)
@@ -544,7 +539,7 @@ def fk_general(outer, count, geometry, geometry_row, geometry_step, geometry_out
                 put(scratch, 29 * BLOCK + i, position_2)
                 put(scratch, 30 * BLOCK + i, state)
             if out_position != 0:
-                store(out_position + SIZE * (begin * out_position_step + turn * out_position_outer), out_position_row, out_position_step, 3, size, scratch, 27)
+                store(out_position + SIZE * (begin * out_position_step + turn * out_position_outer), out_position_row, out_position_step, I(3), size, scratch, I(27))
             if mask != 0:
                 mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
@@ -625,19 +620,13 @@ def ik_general(outer, count, geometry, geometry_row, geometry_step, geometry_out
     scratch = address(T, memory.ctypes.data)
     for begin in range(0, count, BLOCK):
         size = min(BLOCK, count - begin)
-        if geometry_outer == 0 and (geometry_step != 0 or begin == 0):
-            load(geometry + SIZE * begin * geometry_step, geometry_row, geometry_step, 13, BLOCK if geometry_step == 0 else size, scratch, 0)
-        if options_outer == 0 and (options_step != 0 or begin == 0):
-            load(options + SIZE * begin * options_step, options_row, options_step, 11, BLOCK if options_step == 0 else size, scratch, 13)
-        if position_outer == 0 and (position_step != 0 or begin == 0):
-            load(position + SIZE * begin * position_step, position_row, position_step, 3, BLOCK if position_step == 0 else size, scratch, 24)
         for turn in range(outer):
-            if geometry_outer != 0:
-                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, 13, size, scratch, 0)
-            if options_outer != 0:
-                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, 11, size, scratch, 13)
-            if position_outer != 0:
-                load(position + SIZE * (begin * position_step + turn * position_outer), position_row, position_step, 3, size, scratch, 24)
+            if geometry_outer != 0 or (turn == 0 and (geometry_step != 0 or begin == 0)):
+                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, I(13), BLOCK if geometry_step == 0 else size, scratch, I(0))
+            if options_outer != 0 or (turn == 0 and (options_step != 0 or begin == 0)):
+                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, I(11), BLOCK if options_step == 0 else size, scratch, I(13))
+            if position_outer != 0 or (turn == 0 and (position_step != 0 or begin == 0)):
+                load(position + SIZE * (begin * position_step + turn * position_outer), position_row, position_step, I(3), BLOCK if position_step == 0 else size, scratch, I(24))
             for i in range(size):
                 angle_0, angle_1, angle_2, state = ik(get(scratch, 0 * BLOCK + i), get(scratch, 3 * BLOCK + i), get(scratch, 4 * BLOCK + i), get(scratch, 5 * BLOCK + i), get(scratch, 7 * BLOCK + i), get(scratch, 8 * BLOCK + i), get(scratch, 9 * BLOCK + i), get(scratch, 10 * BLOCK + i), get(scratch, 11 * BLOCK + i), get(scratch, 12 * BLOCK + i), get(scratch, 13 * BLOCK + i), get(scratch, 14 * BLOCK + i), get(scratch, 15 * BLOCK + i), get(scratch, 17 * BLOCK + i), get(scratch, 18 * BLOCK + i), get(scratch, 19 * BLOCK + i), get(scratch, 20 * BLOCK + i), get(scratch, 21 * BLOCK + i), get(scratch, 22 * BLOCK + i), get(scratch, 24 * BLOCK + i), get(scratch, 25 * BLOCK + i), get(scratch, 26 * BLOCK + i))
                 put(scratch, 27 * BLOCK + i, angle_0)
@@ -645,7 +634,7 @@ def ik_general(outer, count, geometry, geometry_row, geometry_step, geometry_out
                 put(scratch, 29 * BLOCK + i, angle_2)
                 put(scratch, 30 * BLOCK + i, state)
             if out_angle != 0:
-                store(out_angle + SIZE * (begin * out_angle_step + turn * out_angle_outer), out_angle_row, out_angle_step, 3, size, scratch, 27)
+                store(out_angle + SIZE * (begin * out_angle_step + turn * out_angle_outer), out_angle_row, out_angle_step, I(3), size, scratch, I(27))
             if mask != 0:
                 mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
@@ -732,19 +721,13 @@ def jacobian_general(outer, count, geometry, geometry_row, geometry_step, geomet
     scratch = address(T, memory.ctypes.data)
     for begin in range(0, count, BLOCK):
         size = min(BLOCK, count - begin)
-        if geometry_outer == 0 and (geometry_step != 0 or begin == 0):
-            load(geometry + SIZE * begin * geometry_step, geometry_row, geometry_step, 13, BLOCK if geometry_step == 0 else size, scratch, 0)
-        if options_outer == 0 and (options_step != 0 or begin == 0):
-            load(options + SIZE * begin * options_step, options_row, options_step, 11, BLOCK if options_step == 0 else size, scratch, 13)
-        if angle_outer == 0 and (angle_step != 0 or begin == 0):
-            load(angle + SIZE * begin * angle_step, angle_row, angle_step, 3, BLOCK if angle_step == 0 else size, scratch, 24)
         for turn in range(outer):
-            if geometry_outer != 0:
-                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, 13, size, scratch, 0)
-            if options_outer != 0:
-                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, 11, size, scratch, 13)
-            if angle_outer != 0:
-                load(angle + SIZE * (begin * angle_step + turn * angle_outer), angle_row, angle_step, 3, size, scratch, 24)
+            if geometry_outer != 0 or (turn == 0 and (geometry_step != 0 or begin == 0)):
+                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, I(13), BLOCK if geometry_step == 0 else size, scratch, I(0))
+            if options_outer != 0 or (turn == 0 and (options_step != 0 or begin == 0)):
+                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, I(11), BLOCK if options_step == 0 else size, scratch, I(13))
+            if angle_outer != 0 or (turn == 0 and (angle_step != 0 or begin == 0)):
+                load(angle + SIZE * (begin * angle_step + turn * angle_outer), angle_row, angle_step, I(3), BLOCK if angle_step == 0 else size, scratch, I(24))
             for i in range(size):
                 position_0, position_1, position_2, jacobian_0, jacobian_1, jacobian_2, jacobian_3, jacobian_4, jacobian_5, jacobian_6, jacobian_7, jacobian_8, state = jacobian(get(scratch, 0 * BLOCK + i), get(scratch, 1 * BLOCK + i), get(scratch, 2 * BLOCK + i), get(scratch, 6 * BLOCK + i), get(scratch, 7 * BLOCK + i), get(scratch, 8 * BLOCK + i), get(scratch, 9 * BLOCK + i), get(scratch, 10 * BLOCK + i), get(scratch, 11 * BLOCK + i), get(scratch, 12 * BLOCK + i), get(scratch, 16 * BLOCK + i), get(scratch, 17 * BLOCK + i), get(scratch, 18 * BLOCK + i), get(scratch, 19 * BLOCK + i), get(scratch, 20 * BLOCK + i), get(scratch, 21 * BLOCK + i), get(scratch, 22 * BLOCK + i), get(scratch, 23 * BLOCK + i), get(scratch, 24 * BLOCK + i), get(scratch, 25 * BLOCK + i), get(scratch, 26 * BLOCK + i))
                 put(scratch, 27 * BLOCK + i, position_0)
@@ -761,9 +744,9 @@ def jacobian_general(outer, count, geometry, geometry_row, geometry_step, geomet
                 put(scratch, 38 * BLOCK + i, jacobian_8)
                 put(scratch, 39 * BLOCK + i, state)
             if out_position != 0:
-                store(out_position + SIZE * (begin * out_position_step + turn * out_position_outer), out_position_row, out_position_step, 3, size, scratch, 27)
+                store(out_position + SIZE * (begin * out_position_step + turn * out_position_outer), out_position_row, out_position_step, I(3), size, scratch, I(27))
             if out_jacobian != 0:
-                store(out_jacobian + SIZE * (begin * out_jacobian_step + turn * out_jacobian_outer), out_jacobian_row, out_jacobian_step, 9, size, scratch, 30)
+                store(out_jacobian + SIZE * (begin * out_jacobian_step + turn * out_jacobian_outer), out_jacobian_row, out_jacobian_step, I(9), size, scratch, I(30))
             if mask != 0:
                 mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
@@ -776,19 +759,13 @@ def measures_general(outer, count, geometry, geometry_row, geometry_step, geomet
     scratch = address(T, memory.ctypes.data)
     for begin in range(0, count, BLOCK):
         size = min(BLOCK, count - begin)
-        if geometry_outer == 0 and (geometry_step != 0 or begin == 0):
-            load(geometry + SIZE * begin * geometry_step, geometry_row, geometry_step, 13, BLOCK if geometry_step == 0 else size, scratch, 0)
-        if options_outer == 0 and (options_step != 0 or begin == 0):
-            load(options + SIZE * begin * options_step, options_row, options_step, 11, BLOCK if options_step == 0 else size, scratch, 13)
-        if angle_outer == 0 and (angle_step != 0 or begin == 0):
-            load(angle + SIZE * begin * angle_step, angle_row, angle_step, 3, BLOCK if angle_step == 0 else size, scratch, 24)
         for turn in range(outer):
-            if geometry_outer != 0:
-                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, 13, size, scratch, 0)
-            if options_outer != 0:
-                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, 11, size, scratch, 13)
-            if angle_outer != 0:
-                load(angle + SIZE * (begin * angle_step + turn * angle_outer), angle_row, angle_step, 3, size, scratch, 24)
+            if geometry_outer != 0 or (turn == 0 and (geometry_step != 0 or begin == 0)):
+                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, I(13), BLOCK if geometry_step == 0 else size, scratch, I(0))
+            if options_outer != 0 or (turn == 0 and (options_step != 0 or begin == 0)):
+                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, I(11), BLOCK if options_step == 0 else size, scratch, I(13))
+            if angle_outer != 0 or (turn == 0 and (angle_step != 0 or begin == 0)):
+                load(angle + SIZE * (begin * angle_step + turn * angle_outer), angle_row, angle_step, I(3), BLOCK if angle_step == 0 else size, scratch, I(24))
             for i in range(size):
                 measure_0, measure_1, measure_2, measure_3, measure_4, measure_5, measure_6, measure_7, state = measures(get(scratch, 0 * BLOCK + i), get(scratch, 1 * BLOCK + i), get(scratch, 2 * BLOCK + i), get(scratch, 6 * BLOCK + i), get(scratch, 3 * BLOCK + i), get(scratch, 7 * BLOCK + i), get(scratch, 8 * BLOCK + i), get(scratch, 9 * BLOCK + i), get(scratch, 10 * BLOCK + i), get(scratch, 11 * BLOCK + i), get(scratch, 12 * BLOCK + i), get(scratch, 16 * BLOCK + i), get(scratch, 17 * BLOCK + i), get(scratch, 18 * BLOCK + i), get(scratch, 19 * BLOCK + i), get(scratch, 20 * BLOCK + i), get(scratch, 21 * BLOCK + i), get(scratch, 22 * BLOCK + i), get(scratch, 23 * BLOCK + i), get(scratch, 24 * BLOCK + i), get(scratch, 25 * BLOCK + i), get(scratch, 26 * BLOCK + i))
                 put(scratch, 27 * BLOCK + i, measure_0)
@@ -801,7 +778,7 @@ def measures_general(outer, count, geometry, geometry_row, geometry_step, geomet
                 put(scratch, 34 * BLOCK + i, measure_7)
                 put(scratch, 35 * BLOCK + i, state)
             if out_measure != 0:
-                store(out_measure + SIZE * (begin * out_measure_step + turn * out_measure_outer), out_measure_row, out_measure_step, 8, size, scratch, 27)
+                store(out_measure + SIZE * (begin * out_measure_step + turn * out_measure_outer), out_measure_row, out_measure_step, I(8), size, scratch, I(27))
             if mask != 0:
                 mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
@@ -814,27 +791,17 @@ def fk_motion_general(outer, count, geometry, geometry_row, geometry_step, geome
     scratch = address(T, memory.ctypes.data)
     for begin in range(0, count, BLOCK):
         size = min(BLOCK, count - begin)
-        if geometry_outer == 0 and (geometry_step != 0 or begin == 0):
-            load(geometry + SIZE * begin * geometry_step, geometry_row, geometry_step, 13, BLOCK if geometry_step == 0 else size, scratch, 0)
-        if options_outer == 0 and (options_step != 0 or begin == 0):
-            load(options + SIZE * begin * options_step, options_row, options_step, 11, BLOCK if options_step == 0 else size, scratch, 13)
-        if angle_outer == 0 and (angle_step != 0 or begin == 0):
-            load(angle + SIZE * begin * angle_step, angle_row, angle_step, 3, BLOCK if angle_step == 0 else size, scratch, 24)
-        if rate_outer == 0 and (rate_step != 0 or begin == 0):
-            load(rate + SIZE * begin * rate_step, rate_row, rate_step, 3, BLOCK if rate_step == 0 else size, scratch, 27)
-        if rate2_outer == 0 and (rate2_step != 0 or begin == 0):
-            load(rate2 + SIZE * begin * rate2_step, rate2_row, rate2_step, 3, BLOCK if rate2_step == 0 else size, scratch, 30)
         for turn in range(outer):
-            if geometry_outer != 0:
-                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, 13, size, scratch, 0)
-            if options_outer != 0:
-                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, 11, size, scratch, 13)
-            if angle_outer != 0:
-                load(angle + SIZE * (begin * angle_step + turn * angle_outer), angle_row, angle_step, 3, size, scratch, 24)
-            if rate_outer != 0:
-                load(rate + SIZE * (begin * rate_step + turn * rate_outer), rate_row, rate_step, 3, size, scratch, 27)
-            if rate2_outer != 0:
-                load(rate2 + SIZE * (begin * rate2_step + turn * rate2_outer), rate2_row, rate2_step, 3, size, scratch, 30)
+            if geometry_outer != 0 or (turn == 0 and (geometry_step != 0 or begin == 0)):
+                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, I(13), BLOCK if geometry_step == 0 else size, scratch, I(0))
+            if options_outer != 0 or (turn == 0 and (options_step != 0 or begin == 0)):
+                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, I(11), BLOCK if options_step == 0 else size, scratch, I(13))
+            if angle_outer != 0 or (turn == 0 and (angle_step != 0 or begin == 0)):
+                load(angle + SIZE * (begin * angle_step + turn * angle_outer), angle_row, angle_step, I(3), BLOCK if angle_step == 0 else size, scratch, I(24))
+            if rate_outer != 0 or (turn == 0 and (rate_step != 0 or begin == 0)):
+                load(rate + SIZE * (begin * rate_step + turn * rate_outer), rate_row, rate_step, I(3), BLOCK if rate_step == 0 else size, scratch, I(27))
+            if rate2_outer != 0 or (turn == 0 and (rate2_step != 0 or begin == 0)):
+                load(rate2 + SIZE * (begin * rate2_step + turn * rate2_outer), rate2_row, rate2_step, I(3), BLOCK if rate2_step == 0 else size, scratch, I(30))
             for i in range(size):
                 position_0, position_1, position_2, velocity_0, velocity_1, velocity_2, acceleration_0, acceleration_1, acceleration_2, state = fk_motion(get(scratch, 0 * BLOCK + i), get(scratch, 1 * BLOCK + i), get(scratch, 2 * BLOCK + i), get(scratch, 6 * BLOCK + i), get(scratch, 7 * BLOCK + i), get(scratch, 8 * BLOCK + i), get(scratch, 9 * BLOCK + i), get(scratch, 10 * BLOCK + i), get(scratch, 11 * BLOCK + i), get(scratch, 12 * BLOCK + i), get(scratch, 16 * BLOCK + i), get(scratch, 17 * BLOCK + i), get(scratch, 18 * BLOCK + i), get(scratch, 19 * BLOCK + i), get(scratch, 20 * BLOCK + i), get(scratch, 21 * BLOCK + i), get(scratch, 22 * BLOCK + i), get(scratch, 23 * BLOCK + i), get(scratch, 24 * BLOCK + i), get(scratch, 25 * BLOCK + i), get(scratch, 26 * BLOCK + i), get(scratch, 27 * BLOCK + i), get(scratch, 28 * BLOCK + i), get(scratch, 29 * BLOCK + i), get(scratch, 30 * BLOCK + i), get(scratch, 31 * BLOCK + i), get(scratch, 32 * BLOCK + i))
                 put(scratch, 33 * BLOCK + i, position_0)
@@ -848,11 +815,11 @@ def fk_motion_general(outer, count, geometry, geometry_row, geometry_step, geome
                 put(scratch, 41 * BLOCK + i, acceleration_2)
                 put(scratch, 42 * BLOCK + i, state)
             if out_position != 0:
-                store(out_position + SIZE * (begin * out_position_step + turn * out_position_outer), out_position_row, out_position_step, 3, size, scratch, 33)
+                store(out_position + SIZE * (begin * out_position_step + turn * out_position_outer), out_position_row, out_position_step, I(3), size, scratch, I(33))
             if out_velocity != 0:
-                store(out_velocity + SIZE * (begin * out_velocity_step + turn * out_velocity_outer), out_velocity_row, out_velocity_step, 3, size, scratch, 36)
+                store(out_velocity + SIZE * (begin * out_velocity_step + turn * out_velocity_outer), out_velocity_row, out_velocity_step, I(3), size, scratch, I(36))
             if out_acceleration != 0:
-                store(out_acceleration + SIZE * (begin * out_acceleration_step + turn * out_acceleration_outer), out_acceleration_row, out_acceleration_step, 3, size, scratch, 39)
+                store(out_acceleration + SIZE * (begin * out_acceleration_step + turn * out_acceleration_outer), out_acceleration_row, out_acceleration_step, I(3), size, scratch, I(39))
             if mask != 0:
                 mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
@@ -865,27 +832,17 @@ def ik_motion_general(outer, count, geometry, geometry_row, geometry_step, geome
     scratch = address(T, memory.ctypes.data)
     for begin in range(0, count, BLOCK):
         size = min(BLOCK, count - begin)
-        if geometry_outer == 0 and (geometry_step != 0 or begin == 0):
-            load(geometry + SIZE * begin * geometry_step, geometry_row, geometry_step, 13, BLOCK if geometry_step == 0 else size, scratch, 0)
-        if options_outer == 0 and (options_step != 0 or begin == 0):
-            load(options + SIZE * begin * options_step, options_row, options_step, 11, BLOCK if options_step == 0 else size, scratch, 13)
-        if position_outer == 0 and (position_step != 0 or begin == 0):
-            load(position + SIZE * begin * position_step, position_row, position_step, 3, BLOCK if position_step == 0 else size, scratch, 24)
-        if velocity_outer == 0 and (velocity_step != 0 or begin == 0):
-            load(velocity + SIZE * begin * velocity_step, velocity_row, velocity_step, 3, BLOCK if velocity_step == 0 else size, scratch, 27)
-        if acceleration_outer == 0 and (acceleration_step != 0 or begin == 0):
-            load(acceleration + SIZE * begin * acceleration_step, acceleration_row, acceleration_step, 3, BLOCK if acceleration_step == 0 else size, scratch, 30)
         for turn in range(outer):
-            if geometry_outer != 0:
-                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, 13, size, scratch, 0)
-            if options_outer != 0:
-                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, 11, size, scratch, 13)
-            if position_outer != 0:
-                load(position + SIZE * (begin * position_step + turn * position_outer), position_row, position_step, 3, size, scratch, 24)
-            if velocity_outer != 0:
-                load(velocity + SIZE * (begin * velocity_step + turn * velocity_outer), velocity_row, velocity_step, 3, size, scratch, 27)
-            if acceleration_outer != 0:
-                load(acceleration + SIZE * (begin * acceleration_step + turn * acceleration_outer), acceleration_row, acceleration_step, 3, size, scratch, 30)
+            if geometry_outer != 0 or (turn == 0 and (geometry_step != 0 or begin == 0)):
+                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, I(13), BLOCK if geometry_step == 0 else size, scratch, I(0))
+            if options_outer != 0 or (turn == 0 and (options_step != 0 or begin == 0)):
+                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, I(11), BLOCK if options_step == 0 else size, scratch, I(13))
+            if position_outer != 0 or (turn == 0 and (position_step != 0 or begin == 0)):
+                load(position + SIZE * (begin * position_step + turn * position_outer), position_row, position_step, I(3), BLOCK if position_step == 0 else size, scratch, I(24))
+            if velocity_outer != 0 or (turn == 0 and (velocity_step != 0 or begin == 0)):
+                load(velocity + SIZE * (begin * velocity_step + turn * velocity_outer), velocity_row, velocity_step, I(3), BLOCK if velocity_step == 0 else size, scratch, I(27))
+            if acceleration_outer != 0 or (turn == 0 and (acceleration_step != 0 or begin == 0)):
+                load(acceleration + SIZE * (begin * acceleration_step + turn * acceleration_outer), acceleration_row, acceleration_step, I(3), BLOCK if acceleration_step == 0 else size, scratch, I(30))
             for i in range(size):
                 angle_0, angle_1, angle_2, rate_0, rate_1, rate_2, rate2_0, rate2_1, rate2_2, state = ik_motion(get(scratch, 0 * BLOCK + i), get(scratch, 1 * BLOCK + i), get(scratch, 2 * BLOCK + i), get(scratch, 3 * BLOCK + i), get(scratch, 4 * BLOCK + i), get(scratch, 5 * BLOCK + i), get(scratch, 7 * BLOCK + i), get(scratch, 8 * BLOCK + i), get(scratch, 9 * BLOCK + i), get(scratch, 10 * BLOCK + i), get(scratch, 11 * BLOCK + i), get(scratch, 12 * BLOCK + i), get(scratch, 13 * BLOCK + i), get(scratch, 14 * BLOCK + i), get(scratch, 15 * BLOCK + i), get(scratch, 17 * BLOCK + i), get(scratch, 18 * BLOCK + i), get(scratch, 19 * BLOCK + i), get(scratch, 20 * BLOCK + i), get(scratch, 21 * BLOCK + i), get(scratch, 22 * BLOCK + i), get(scratch, 23 * BLOCK + i), get(scratch, 24 * BLOCK + i), get(scratch, 25 * BLOCK + i), get(scratch, 26 * BLOCK + i), get(scratch, 27 * BLOCK + i), get(scratch, 28 * BLOCK + i), get(scratch, 29 * BLOCK + i), get(scratch, 30 * BLOCK + i), get(scratch, 31 * BLOCK + i), get(scratch, 32 * BLOCK + i))
                 put(scratch, 33 * BLOCK + i, angle_0)
@@ -899,11 +856,11 @@ def ik_motion_general(outer, count, geometry, geometry_row, geometry_step, geome
                 put(scratch, 41 * BLOCK + i, rate2_2)
                 put(scratch, 42 * BLOCK + i, state)
             if out_angle != 0:
-                store(out_angle + SIZE * (begin * out_angle_step + turn * out_angle_outer), out_angle_row, out_angle_step, 3, size, scratch, 33)
+                store(out_angle + SIZE * (begin * out_angle_step + turn * out_angle_outer), out_angle_row, out_angle_step, I(3), size, scratch, I(33))
             if out_rate != 0:
-                store(out_rate + SIZE * (begin * out_rate_step + turn * out_rate_outer), out_rate_row, out_rate_step, 3, size, scratch, 36)
+                store(out_rate + SIZE * (begin * out_rate_step + turn * out_rate_outer), out_rate_row, out_rate_step, I(3), size, scratch, I(36))
             if out_rate2 != 0:
-                store(out_rate2 + SIZE * (begin * out_rate2_step + turn * out_rate2_outer), out_rate2_row, out_rate2_step, 3, size, scratch, 39)
+                store(out_rate2 + SIZE * (begin * out_rate2_step + turn * out_rate2_outer), out_rate2_row, out_rate2_step, I(3), size, scratch, I(39))
             if mask != 0:
                 mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
@@ -916,19 +873,13 @@ def dexterity_general(outer, count, geometry, geometry_row, geometry_step, geome
     scratch = address(T, memory.ctypes.data)
     for begin in range(0, count, BLOCK):
         size = min(BLOCK, count - begin)
-        if geometry_outer == 0 and (geometry_step != 0 or begin == 0):
-            load(geometry + SIZE * begin * geometry_step, geometry_row, geometry_step, 13, BLOCK if geometry_step == 0 else size, scratch, 0)
-        if options_outer == 0 and (options_step != 0 or begin == 0):
-            load(options + SIZE * begin * options_step, options_row, options_step, 11, BLOCK if options_step == 0 else size, scratch, 13)
-        if position_outer == 0 and (position_step != 0 or begin == 0):
-            load(position + SIZE * begin * position_step, position_row, position_step, 3, BLOCK if position_step == 0 else size, scratch, 24)
         for turn in range(outer):
-            if geometry_outer != 0:
-                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, 13, size, scratch, 0)
-            if options_outer != 0:
-                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, 11, size, scratch, 13)
-            if position_outer != 0:
-                load(position + SIZE * (begin * position_step + turn * position_outer), position_row, position_step, 3, size, scratch, 24)
+            if geometry_outer != 0 or (turn == 0 and (geometry_step != 0 or begin == 0)):
+                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, I(13), BLOCK if geometry_step == 0 else size, scratch, I(0))
+            if options_outer != 0 or (turn == 0 and (options_step != 0 or begin == 0)):
+                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, I(11), BLOCK if options_step == 0 else size, scratch, I(13))
+            if position_outer != 0 or (turn == 0 and (position_step != 0 or begin == 0)):
+                load(position + SIZE * (begin * position_step + turn * position_outer), position_row, position_step, I(3), BLOCK if position_step == 0 else size, scratch, I(24))
             for i in range(size):
                 measure_0, measure_1, measure_2, measure_3, measure_4, measure_5, measure_6, measure_7, state = dexterity(get(scratch, 0 * BLOCK + i), get(scratch, 1 * BLOCK + i), get(scratch, 2 * BLOCK + i), get(scratch, 6 * BLOCK + i), get(scratch, 3 * BLOCK + i), get(scratch, 4 * BLOCK + i), get(scratch, 5 * BLOCK + i), get(scratch, 7 * BLOCK + i), get(scratch, 8 * BLOCK + i), get(scratch, 9 * BLOCK + i), get(scratch, 10 * BLOCK + i), get(scratch, 11 * BLOCK + i), get(scratch, 12 * BLOCK + i), get(scratch, 13 * BLOCK + i), get(scratch, 14 * BLOCK + i), get(scratch, 15 * BLOCK + i), get(scratch, 17 * BLOCK + i), get(scratch, 18 * BLOCK + i), get(scratch, 19 * BLOCK + i), get(scratch, 20 * BLOCK + i), get(scratch, 21 * BLOCK + i), get(scratch, 22 * BLOCK + i), get(scratch, 23 * BLOCK + i), get(scratch, 24 * BLOCK + i), get(scratch, 25 * BLOCK + i), get(scratch, 26 * BLOCK + i))
                 put(scratch, 27 * BLOCK + i, measure_0)
@@ -941,7 +892,7 @@ def dexterity_general(outer, count, geometry, geometry_row, geometry_step, geome
                 put(scratch, 34 * BLOCK + i, measure_7)
                 put(scratch, 35 * BLOCK + i, state)
             if out_measure != 0:
-                store(out_measure + SIZE * (begin * out_measure_step + turn * out_measure_outer), out_measure_row, out_measure_step, 8, size, scratch, 27)
+                store(out_measure + SIZE * (begin * out_measure_step + turn * out_measure_outer), out_measure_row, out_measure_step, I(8), size, scratch, I(27))
             if mask != 0:
                 mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
@@ -954,27 +905,17 @@ def plan_general(outer, count, geometry, geometry_row, geometry_step, geometry_o
     scratch = address(T, memory.ctypes.data)
     for begin in range(0, count, BLOCK):
         size = min(BLOCK, count - begin)
-        if geometry_outer == 0 and (geometry_step != 0 or begin == 0):
-            load(geometry + SIZE * begin * geometry_step, geometry_row, geometry_step, 13, BLOCK if geometry_step == 0 else size, scratch, 0)
-        if options_outer == 0 and (options_step != 0 or begin == 0):
-            load(options + SIZE * begin * options_step, options_row, options_step, 11, BLOCK if options_step == 0 else size, scratch, 13)
-        if start_outer == 0 and (start_step != 0 or begin == 0):
-            load(start + SIZE * begin * start_step, start_row, start_step, 3, BLOCK if start_step == 0 else size, scratch, 24)
-        if goal_outer == 0 and (goal_step != 0 or begin == 0):
-            load(goal + SIZE * begin * goal_step, goal_row, goal_step, 3, BLOCK if goal_step == 0 else size, scratch, 27)
-        if move_outer == 0 and (move_step != 0 or begin == 0):
-            load(move + SIZE * begin * move_step, move_row, move_step, 8, BLOCK if move_step == 0 else size, scratch, 30)
         for turn in range(outer):
-            if geometry_outer != 0:
-                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, 13, size, scratch, 0)
-            if options_outer != 0:
-                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, 11, size, scratch, 13)
-            if start_outer != 0:
-                load(start + SIZE * (begin * start_step + turn * start_outer), start_row, start_step, 3, size, scratch, 24)
-            if goal_outer != 0:
-                load(goal + SIZE * (begin * goal_step + turn * goal_outer), goal_row, goal_step, 3, size, scratch, 27)
-            if move_outer != 0:
-                load(move + SIZE * (begin * move_step + turn * move_outer), move_row, move_step, 8, size, scratch, 30)
+            if geometry_outer != 0 or (turn == 0 and (geometry_step != 0 or begin == 0)):
+                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, I(13), BLOCK if geometry_step == 0 else size, scratch, I(0))
+            if options_outer != 0 or (turn == 0 and (options_step != 0 or begin == 0)):
+                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, I(11), BLOCK if options_step == 0 else size, scratch, I(13))
+            if start_outer != 0 or (turn == 0 and (start_step != 0 or begin == 0)):
+                load(start + SIZE * (begin * start_step + turn * start_outer), start_row, start_step, I(3), BLOCK if start_step == 0 else size, scratch, I(24))
+            if goal_outer != 0 or (turn == 0 and (goal_step != 0 or begin == 0)):
+                load(goal + SIZE * (begin * goal_step + turn * goal_outer), goal_row, goal_step, I(3), BLOCK if goal_step == 0 else size, scratch, I(27))
+            if move_outer != 0 or (turn == 0 and (move_step != 0 or begin == 0)):
+                load(move + SIZE * (begin * move_step + turn * move_outer), move_row, move_step, I(8), BLOCK if move_step == 0 else size, scratch, I(30))
             for i in range(size):
                 path_0, path_1, path_2, path_3, path_4, path_5, path_6, path_7, path_8, path_9, path_10, path_11, path_12, path_13, path_14, path_15, path_16, path_17, path_18, path_19, path_20, path_21, path_22, path_23, path_24, path_25, duration_0 = plan(get(scratch, 24 * BLOCK + i), get(scratch, 25 * BLOCK + i), get(scratch, 26 * BLOCK + i), get(scratch, 27 * BLOCK + i), get(scratch, 28 * BLOCK + i), get(scratch, 29 * BLOCK + i), get(scratch, 30 * BLOCK + i), get(scratch, 31 * BLOCK + i), get(scratch, 32 * BLOCK + i), get(scratch, 33 * BLOCK + i), get(scratch, 34 * BLOCK + i), get(scratch, 35 * BLOCK + i), get(scratch, 36 * BLOCK + i), get(scratch, 37 * BLOCK + i))
                 put(scratch, 38 * BLOCK + i, path_0)
@@ -1005,9 +946,9 @@ def plan_general(outer, count, geometry, geometry_row, geometry_step, geometry_o
                 put(scratch, 63 * BLOCK + i, path_25)
                 put(scratch, 64 * BLOCK + i, duration_0)
             if out_path != 0:
-                store(out_path + SIZE * (begin * out_path_step + turn * out_path_outer), out_path_row, out_path_step, 26, size, scratch, 38)
+                store(out_path + SIZE * (begin * out_path_step + turn * out_path_outer), out_path_row, out_path_step, I(26), size, scratch, I(38))
             if out_duration != 0:
-                store(out_duration + SIZE * (begin * out_duration_step + turn * out_duration_outer), out_duration_row, out_duration_step, 1, size, scratch, 64)
+                store(out_duration + SIZE * (begin * out_duration_step + turn * out_duration_outer), out_duration_row, out_duration_step, I(1), size, scratch, I(64))
 
 
 @compiled
@@ -1016,23 +957,15 @@ def trajectory_general(outer, count, geometry, geometry_row, geometry_step, geom
     scratch = address(T, memory.ctypes.data)
     for begin in range(0, count, BLOCK):
         size = min(BLOCK, count - begin)
-        if geometry_outer == 0 and (geometry_step != 0 or begin == 0):
-            load(geometry + SIZE * begin * geometry_step, geometry_row, geometry_step, 13, BLOCK if geometry_step == 0 else size, scratch, 0)
-        if options_outer == 0 and (options_step != 0 or begin == 0):
-            load(options + SIZE * begin * options_step, options_row, options_step, 11, BLOCK if options_step == 0 else size, scratch, 13)
-        if time_outer == 0 and (time_step != 0 or begin == 0):
-            load(time + SIZE * begin * time_step, time_row, time_step, 1, BLOCK if time_step == 0 else size, scratch, 24)
-        if path_outer == 0 and (path_step != 0 or begin == 0):
-            load(path + SIZE * begin * path_step, path_row, path_step, 26, BLOCK if path_step == 0 else size, scratch, 25)
         for turn in range(outer):
-            if geometry_outer != 0:
-                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, 13, size, scratch, 0)
-            if options_outer != 0:
-                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, 11, size, scratch, 13)
-            if time_outer != 0:
-                load(time + SIZE * (begin * time_step + turn * time_outer), time_row, time_step, 1, size, scratch, 24)
-            if path_outer != 0:
-                load(path + SIZE * (begin * path_step + turn * path_outer), path_row, path_step, 26, size, scratch, 25)
+            if geometry_outer != 0 or (turn == 0 and (geometry_step != 0 or begin == 0)):
+                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, I(13), BLOCK if geometry_step == 0 else size, scratch, I(0))
+            if options_outer != 0 or (turn == 0 and (options_step != 0 or begin == 0)):
+                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, I(11), BLOCK if options_step == 0 else size, scratch, I(13))
+            if time_outer != 0 or (turn == 0 and (time_step != 0 or begin == 0)):
+                load(time + SIZE * (begin * time_step + turn * time_outer), time_row, time_step, I(1), BLOCK if time_step == 0 else size, scratch, I(24))
+            if path_outer != 0 or (turn == 0 and (path_step != 0 or begin == 0)):
+                load(path + SIZE * (begin * path_step + turn * path_outer), path_row, path_step, I(26), BLOCK if path_step == 0 else size, scratch, I(25))
             for i in range(size):
                 position_0, position_1, position_2, velocity_0, velocity_1, velocity_2, acceleration_0, acceleration_1, acceleration_2, angle_0, angle_1, angle_2, rate_0, rate_1, rate_2, rate2_0, rate2_1, rate2_2, state = trajectory(get(scratch, 0 * BLOCK + i), get(scratch, 1 * BLOCK + i), get(scratch, 2 * BLOCK + i), get(scratch, 3 * BLOCK + i), get(scratch, 4 * BLOCK + i), get(scratch, 5 * BLOCK + i), get(scratch, 7 * BLOCK + i), get(scratch, 8 * BLOCK + i), get(scratch, 9 * BLOCK + i), get(scratch, 10 * BLOCK + i), get(scratch, 11 * BLOCK + i), get(scratch, 12 * BLOCK + i), get(scratch, 13 * BLOCK + i), get(scratch, 14 * BLOCK + i), get(scratch, 15 * BLOCK + i), get(scratch, 17 * BLOCK + i), get(scratch, 18 * BLOCK + i), get(scratch, 19 * BLOCK + i), get(scratch, 20 * BLOCK + i), get(scratch, 21 * BLOCK + i), get(scratch, 22 * BLOCK + i), get(scratch, 23 * BLOCK + i), get(scratch, 24 * BLOCK + i), get(scratch, 25 * BLOCK + i), get(scratch, 26 * BLOCK + i), get(scratch, 27 * BLOCK + i), get(scratch, 28 * BLOCK + i), get(scratch, 29 * BLOCK + i), get(scratch, 30 * BLOCK + i), get(scratch, 31 * BLOCK + i), get(scratch, 32 * BLOCK + i), get(scratch, 33 * BLOCK + i), get(scratch, 34 * BLOCK + i), get(scratch, 35 * BLOCK + i), get(scratch, 36 * BLOCK + i), get(scratch, 37 * BLOCK + i), get(scratch, 38 * BLOCK + i), get(scratch, 39 * BLOCK + i), get(scratch, 40 * BLOCK + i), get(scratch, 41 * BLOCK + i), get(scratch, 42 * BLOCK + i), get(scratch, 43 * BLOCK + i), get(scratch, 44 * BLOCK + i), get(scratch, 45 * BLOCK + i), get(scratch, 46 * BLOCK + i), get(scratch, 47 * BLOCK + i), get(scratch, 48 * BLOCK + i), get(scratch, 49 * BLOCK + i), get(scratch, 50 * BLOCK + i))
                 put(scratch, 51 * BLOCK + i, position_0)
@@ -1055,17 +988,17 @@ def trajectory_general(outer, count, geometry, geometry_row, geometry_step, geom
                 put(scratch, 68 * BLOCK + i, rate2_2)
                 put(scratch, 69 * BLOCK + i, state)
             if out_position != 0:
-                store(out_position + SIZE * (begin * out_position_step + turn * out_position_outer), out_position_row, out_position_step, 3, size, scratch, 51)
+                store(out_position + SIZE * (begin * out_position_step + turn * out_position_outer), out_position_row, out_position_step, I(3), size, scratch, I(51))
             if out_velocity != 0:
-                store(out_velocity + SIZE * (begin * out_velocity_step + turn * out_velocity_outer), out_velocity_row, out_velocity_step, 3, size, scratch, 54)
+                store(out_velocity + SIZE * (begin * out_velocity_step + turn * out_velocity_outer), out_velocity_row, out_velocity_step, I(3), size, scratch, I(54))
             if out_acceleration != 0:
-                store(out_acceleration + SIZE * (begin * out_acceleration_step + turn * out_acceleration_outer), out_acceleration_row, out_acceleration_step, 3, size, scratch, 57)
+                store(out_acceleration + SIZE * (begin * out_acceleration_step + turn * out_acceleration_outer), out_acceleration_row, out_acceleration_step, I(3), size, scratch, I(57))
             if out_angle != 0:
-                store(out_angle + SIZE * (begin * out_angle_step + turn * out_angle_outer), out_angle_row, out_angle_step, 3, size, scratch, 60)
+                store(out_angle + SIZE * (begin * out_angle_step + turn * out_angle_outer), out_angle_row, out_angle_step, I(3), size, scratch, I(60))
             if out_rate != 0:
-                store(out_rate + SIZE * (begin * out_rate_step + turn * out_rate_outer), out_rate_row, out_rate_step, 3, size, scratch, 63)
+                store(out_rate + SIZE * (begin * out_rate_step + turn * out_rate_outer), out_rate_row, out_rate_step, I(3), size, scratch, I(63))
             if out_rate2 != 0:
-                store(out_rate2 + SIZE * (begin * out_rate2_step + turn * out_rate2_outer), out_rate2_row, out_rate2_step, 3, size, scratch, 66)
+                store(out_rate2 + SIZE * (begin * out_rate2_step + turn * out_rate2_outer), out_rate2_row, out_rate2_step, I(3), size, scratch, I(66))
             if mask != 0:
                 mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
@@ -1078,31 +1011,19 @@ def control_general(outer, count, geometry, geometry_row, geometry_step, geometr
     scratch = address(T, memory.ctypes.data)
     for begin in range(0, count, BLOCK):
         size = min(BLOCK, count - begin)
-        if geometry_outer == 0 and (geometry_step != 0 or begin == 0):
-            load(geometry + SIZE * begin * geometry_step, geometry_row, geometry_step, 13, BLOCK if geometry_step == 0 else size, scratch, 0)
-        if options_outer == 0 and (options_step != 0 or begin == 0):
-            load(options + SIZE * begin * options_step, options_row, options_step, 11, BLOCK if options_step == 0 else size, scratch, 13)
-        if angle_outer == 0 and (angle_step != 0 or begin == 0):
-            load(angle + SIZE * begin * angle_step, angle_row, angle_step, 3, BLOCK if angle_step == 0 else size, scratch, 24)
-        if target_outer == 0 and (target_step != 0 or begin == 0):
-            load(target + SIZE * begin * target_step, target_row, target_step, 3, BLOCK if target_step == 0 else size, scratch, 27)
-        if feedforward_outer == 0 and (feedforward_step != 0 or begin == 0):
-            load(feedforward + SIZE * begin * feedforward_step, feedforward_row, feedforward_step, 3, BLOCK if feedforward_step == 0 else size, scratch, 30)
-        if law_outer == 0 and (law_step != 0 or begin == 0):
-            load(law + SIZE * begin * law_step, law_row, law_step, 2, BLOCK if law_step == 0 else size, scratch, 33)
         for turn in range(outer):
-            if geometry_outer != 0:
-                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, 13, size, scratch, 0)
-            if options_outer != 0:
-                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, 11, size, scratch, 13)
-            if angle_outer != 0:
-                load(angle + SIZE * (begin * angle_step + turn * angle_outer), angle_row, angle_step, 3, size, scratch, 24)
-            if target_outer != 0:
-                load(target + SIZE * (begin * target_step + turn * target_outer), target_row, target_step, 3, size, scratch, 27)
-            if feedforward_outer != 0:
-                load(feedforward + SIZE * (begin * feedforward_step + turn * feedforward_outer), feedforward_row, feedforward_step, 3, size, scratch, 30)
-            if law_outer != 0:
-                load(law + SIZE * (begin * law_step + turn * law_outer), law_row, law_step, 2, size, scratch, 33)
+            if geometry_outer != 0 or (turn == 0 and (geometry_step != 0 or begin == 0)):
+                load(geometry + SIZE * (begin * geometry_step + turn * geometry_outer), geometry_row, geometry_step, I(13), BLOCK if geometry_step == 0 else size, scratch, I(0))
+            if options_outer != 0 or (turn == 0 and (options_step != 0 or begin == 0)):
+                load(options + SIZE * (begin * options_step + turn * options_outer), options_row, options_step, I(11), BLOCK if options_step == 0 else size, scratch, I(13))
+            if angle_outer != 0 or (turn == 0 and (angle_step != 0 or begin == 0)):
+                load(angle + SIZE * (begin * angle_step + turn * angle_outer), angle_row, angle_step, I(3), BLOCK if angle_step == 0 else size, scratch, I(24))
+            if target_outer != 0 or (turn == 0 and (target_step != 0 or begin == 0)):
+                load(target + SIZE * (begin * target_step + turn * target_outer), target_row, target_step, I(3), BLOCK if target_step == 0 else size, scratch, I(27))
+            if feedforward_outer != 0 or (turn == 0 and (feedforward_step != 0 or begin == 0)):
+                load(feedforward + SIZE * (begin * feedforward_step + turn * feedforward_outer), feedforward_row, feedforward_step, I(3), BLOCK if feedforward_step == 0 else size, scratch, I(30))
+            if law_outer != 0 or (turn == 0 and (law_step != 0 or begin == 0)):
+                load(law + SIZE * (begin * law_step + turn * law_outer), law_row, law_step, I(2), BLOCK if law_step == 0 else size, scratch, I(33))
             for i in range(size):
                 rate_0, rate_1, rate_2, error_0, state = control(get(scratch, 0 * BLOCK + i), get(scratch, 1 * BLOCK + i), get(scratch, 2 * BLOCK + i), get(scratch, 6 * BLOCK + i), get(scratch, 7 * BLOCK + i), get(scratch, 8 * BLOCK + i), get(scratch, 9 * BLOCK + i), get(scratch, 10 * BLOCK + i), get(scratch, 11 * BLOCK + i), get(scratch, 12 * BLOCK + i), get(scratch, 16 * BLOCK + i), get(scratch, 17 * BLOCK + i), get(scratch, 18 * BLOCK + i), get(scratch, 19 * BLOCK + i), get(scratch, 20 * BLOCK + i), get(scratch, 21 * BLOCK + i), get(scratch, 22 * BLOCK + i), get(scratch, 23 * BLOCK + i), get(scratch, 24 * BLOCK + i), get(scratch, 25 * BLOCK + i), get(scratch, 26 * BLOCK + i), get(scratch, 27 * BLOCK + i), get(scratch, 28 * BLOCK + i), get(scratch, 29 * BLOCK + i), get(scratch, 30 * BLOCK + i), get(scratch, 31 * BLOCK + i), get(scratch, 32 * BLOCK + i), get(scratch, 33 * BLOCK + i), get(scratch, 34 * BLOCK + i))
                 put(scratch, 35 * BLOCK + i, rate_0)
@@ -1111,9 +1032,9 @@ def control_general(outer, count, geometry, geometry_row, geometry_step, geometr
                 put(scratch, 38 * BLOCK + i, error_0)
                 put(scratch, 39 * BLOCK + i, state)
             if out_rate != 0:
-                store(out_rate + SIZE * (begin * out_rate_step + turn * out_rate_outer), out_rate_row, out_rate_step, 3, size, scratch, 35)
+                store(out_rate + SIZE * (begin * out_rate_step + turn * out_rate_outer), out_rate_row, out_rate_step, I(3), size, scratch, I(35))
             if out_error != 0:
-                store(out_error + SIZE * (begin * out_error_step + turn * out_error_outer), out_error_row, out_error_step, 1, size, scratch, 38)
+                store(out_error + SIZE * (begin * out_error_step + turn * out_error_outer), out_error_row, out_error_step, I(1), size, scratch, I(38))
             if mask != 0:
                 mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
