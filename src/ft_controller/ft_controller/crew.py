@@ -96,6 +96,11 @@ class Timing:
         """Deadlines of a simulation whose time waits for the controller."""
         return cls(grace=0.02, hard=2.0, late=0.03, probe=0.0005, stall=0.0)
 
+    @classmethod
+    def patient(cls) -> Timing:
+        """Deadlines that a busy machine meets too: what comes out depends on the inputs alone."""
+        return cls(grace=0.5, hard=5.0, late=1.0, probe=0.5, stall=20.0)
+
 
 @dataclass(frozen=True)
 class Tick:

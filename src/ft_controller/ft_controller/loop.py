@@ -2,6 +2,8 @@
 
 What comes from outside (measurements, trajectories, orders) is taken over between two ticks, so the
 crew is only ever touched by this thread. The waiting and the voting hold no Python lock.
+
+A loop may also be stepped by the measurements instead of the clock, see :class:`SteppedLoop`.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from ft_controller.governor import State
 from ft_controller.trajectory import Trajectory
 from kin_common import checks
 
-__all__ = ["ControlLoop", "Snapshot"]
+__all__ = ["ControlLoop", "Snapshot", "SteppedLoop"]
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -98,7 +100,8 @@ class ControlLoop:
         self._thread: threading.Thread | None = None
         self._votes: deque[float] = deque(maxlen=1000)
         self._desired = np.zeros((3, n))
-        self._start_ns = time.monotonic_ns()
+        self._reported, self._shown = 0, (State.IDLE, -1)
+        self._start_ns = self._time_ns()
         self.missed = 0
         self.error: BaseException | None = None
 
@@ -107,9 +110,13 @@ class ControlLoop:
         """Whether the thread is alive."""
         return self._thread is not None and self._thread.is_alive()
 
+    def _time_ns(self) -> int:
+        """What the loop takes for the time [ns]."""
+        return time.monotonic_ns()
+
     def now(self) -> float:
         """Time of the controller [s]."""
-        return 1e-9 * (time.monotonic_ns() - self._start_ns)
+        return 1e-9 * (self._time_ns() - self._start_ns)
 
     def start(self) -> None:
         """Start the thread."""
@@ -137,7 +144,7 @@ class ControlLoop:
 
     def measured(self, q: Array, qdot: Array) -> None:
         """Take over a measurement; any thread."""
-        self._measured = (q, qdot, time.monotonic_ns())
+        self._measured = (q, qdot, self._time_ns())
 
     @property
     def measurement(self) -> tuple[Array, Array] | None:
@@ -149,7 +156,7 @@ class ControlLoop:
     def fresh(self) -> bool:
         """Whether there is a measurement of now."""
         latest = self._measured
-        return latest is not None and time.monotonic_ns() - latest[2] <= self._timeout_ns
+        return latest is not None and self._time_ns() - latest[2] <= self._timeout_ns
 
     def desired(self) -> Array:
         """Where the trajectory is now: positions, velocities, accelerations, shape (3, n)."""
@@ -157,11 +164,11 @@ class ControlLoop:
         if following is None:
             return self._desired.copy()
         trajectory, began = following
-        return trajectory.sample(1e-9 * (time.monotonic_ns() - began))
+        return trajectory.sample(1e-9 * (self._time_ns() - began))
 
     def follow(self, trajectory: Trajectory) -> None:
         """Follow a trajectory from now on; any thread."""
-        self._following = (trajectory, time.monotonic_ns())
+        self._following = (trajectory, self._time_ns())
 
     @property
     def following(self) -> Trajectory | None:
@@ -207,43 +214,46 @@ class ControlLoop:
 
     def _loop(self) -> None:
         clock = np.zeros(2, np.int64)
-        n = self.crew.arm.n
-        nothing = np.zeros(n)
         due = time.monotonic_ns() + self.period_ns
-        reported, shown = 0, (State.IDLE, -1)
         while not self._stop.is_set():
             sleep_until(clock, due)
             self._obey()
-            now = time.monotonic_ns()
-            latest = self._measured
-            fresh = latest is not None and now - latest[2] <= self._timeout_ns
-            q, qdot = (nothing, nothing) if latest is None else (latest[0], latest[1])
-            if self._following is None and fresh:
-                self.follow(Trajectory.rest(q))
-            if self._following is not None:
-                trajectory, began = self._following
-                self._desired = trajectory.sample(1e-9 * (now - began))
-            tick = self.crew.vote(
-                q,
-                qdot,
-                self._desired[0],
-                self._desired[1],
-                self._desired[2],
-                1e-9 * (now - self._start_ns),
-                fresh,
-                due + self.period_ns,
-            )
-            self._send(tick)
-            self.crew.review()
-            self._votes.append(tick.vote_time)
-            after = time.monotonic_ns()
-            if shown != (tick.state, self.crew.working_set) or after - reported > self._report_ns:
-                reported, shown = after, (tick.state, self.crew.working_set)
-                self._report(self._snapshot(tick, q))
+            self._step(due + self.period_ns)
             # A tick that is due while this one still runs is skipped and counted.
             behind = max(0, (time.monotonic_ns() - due) // self.period_ns)
             self.missed += int(behind)
             due += int(1 + behind) * self.period_ns
+
+    def _step(self, next_due: int) -> None:
+        """One tick; the next one is due at a monotonic time [ns], 0: unknown."""
+        now = self._time_ns()
+        latest = self._measured
+        fresh = latest is not None and now - latest[2] <= self._timeout_ns
+        nothing = np.zeros(self.crew.arm.n)
+        q, qdot = (nothing, nothing) if latest is None else (latest[0], latest[1])
+        if self._following is None and fresh:
+            self.follow(Trajectory.rest(q))
+        if self._following is not None:
+            trajectory, began = self._following
+            self._desired = trajectory.sample(1e-9 * (now - began))
+        tick = self.crew.vote(
+            q,
+            qdot,
+            self._desired[0],
+            self._desired[1],
+            self._desired[2],
+            1e-9 * (now - self._start_ns),
+            fresh,
+            next_due,
+        )
+        self._send(tick)
+        self.crew.review()
+        self._votes.append(tick.vote_time)
+        after = self._time_ns()
+        news = (tick.state, self.crew.working_set)
+        if self._shown != news or after - self._reported > self._report_ns:
+            self._reported, self._shown = after, news
+            self._report(self._snapshot(tick, q))
 
     def _snapshot(self, tick: Tick, q: Array) -> Snapshot:
         crew = self.crew
@@ -272,3 +282,68 @@ class ControlLoop:
             error=self._desired[0] - q,
             faults=crew.faults,
         )
+
+
+class SteppedLoop(ControlLoop):
+    """A loop that the measurements drive: one tick for each, in the thread that brings it.
+
+    Its time goes on by one period with every tick and stands still otherwise, so the same
+    measurements and orders give the same torques on any machine: for replayed bags, and for
+    simulations that wait for the controller.
+    """
+
+    def __init__(self, crew: Crew, rate: float, *arguments: Any, **options: Any) -> None:
+        """Prepare the loop; see :class:`ControlLoop`."""
+        self._ticks = 0
+        self._going = False
+        self._turn = threading.RLock()
+        super().__init__(crew, rate, *arguments, **options)
+
+    @property
+    def running(self) -> bool:
+        """Whether measurements are answered."""
+        return self._going
+
+    def _time_ns(self) -> int:
+        return self._ticks * self.period_ns
+
+    def start(self) -> None:
+        """Answer measurements from now on."""
+        self._going = True
+
+    def stop(self) -> None:
+        """Ramp down, all at once, if the arm is under control; then answer no more."""
+        with self._turn:
+            if self._going:
+                self.crew.governor.stop(self.now())
+                for _ in range(int(1e9 * self.crew.governor.limits.ramp / self.period_ns) + 2):
+                    if self._going and self.crew.governor.state == State.RAMP:
+                        self._tick()
+            self._going = False
+
+    def measured(self, q: Array, qdot: Array) -> None:
+        """Take over a measurement and do one tick with it; any thread."""
+        with self._turn:
+            if self._going:
+                self._measured = (q, qdot, self._time_ns() + self.period_ns)
+                self._tick()
+
+    def do(self, order: Callable[[], T], timeout: float = 5.0) -> T:
+        """Do something with the crew between two ticks; any thread.
+
+        Raises:
+            CrewError: The loop does not run.
+        """
+        with self._turn:
+            if not self._going:
+                raise CrewError("the control loop does not run")
+            return order()
+
+    def _tick(self) -> None:
+        self._ticks += 1
+        try:
+            self._step(0)
+        except BaseException as error:
+            self._going = False
+            self.error = error
+            self._failed(error)

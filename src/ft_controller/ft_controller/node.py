@@ -22,7 +22,7 @@ from ft_controller.crew import RECONFIGURATIONS, Crew, Tick, Timing, warm
 from ft_controller.errors import ArmError, ScheduleError
 from ft_controller.faults import Fault, load_schedule
 from ft_controller.governor import Limits, State
-from ft_controller.loop import ControlLoop, Snapshot
+from ft_controller.loop import ControlLoop, Snapshot, SteppedLoop
 from ft_controller.markers import DESIRED, arm_marker
 from ft_controller.planner import plan
 from ft_controller.processor import CONTROLLERS
@@ -51,6 +51,12 @@ class FtParameters(ArmParameters):
     )
     control_rate: float = parameter(
         500.0, "ticks per second [Hz]", minimum=10.0, maximum=10000.0, read_only=True
+    )
+    pace: str = parameter(
+        "clock",
+        "what sets the pace: the clock, or the joint states, one tick for each (replay)",
+        choices=("clock", "states"),
+        read_only=True,
     )
     state_timeout: float = parameter(
         0.1,
@@ -199,7 +205,11 @@ class FtController(KinNode[FtParameters]):
             realtime_priority=now.realtime_priority,
         )
         self._crew.start()
-        self._crew.set_timing(Timing.realtime(now.control_rate, now.stall_time))
+        self._crew.set_timing(
+            Timing.realtime(now.control_rate, now.stall_time)
+            if now.pace == "clock"
+            else Timing.patient()
+        )
         self._crew.inject(faults, 0.0)
         array = now.command_format == "array"
         self._torques = self.publish_to(
@@ -224,7 +234,8 @@ class FtController(KinNode[FtParameters]):
         if self._crew is None:
             raise ArmError("", "the processors are not started")
         self._crew.governor.reset()
-        self._loop = ControlLoop(
+        kind = ControlLoop if now.pace == "clock" else SteppedLoop
+        self._loop = kind(
             self._crew,
             now.control_rate,
             self._send,
