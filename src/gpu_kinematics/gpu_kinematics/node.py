@@ -138,9 +138,12 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
     # -- life
 
     def warm_up(self) -> None:
-        """Compile what the first messages and the demo need, or load it from the cache."""
+        """Compile what messages, requests and the demo need, or load it from the cache."""
         delta = self._delta()
-        delta.warm(("fk", "ik"))
+        delta.warm(("fk", "ik", "jacobian", "measures", "fk_motion", "ik_motion"))
+        map_workspace(delta, (0.0, 0.0, 0.0), (0.1, 0.1, 0.1), (2, 2, 2))
+        at = np.zeros((3, 1))
+        Fleet(delta, at, at + 0.01, self._move("straight"), layout="soa").sample(np.zeros(2))
         if self.parameters.fleet:
             self._fleet(delta).at(0.0)
 
