@@ -58,8 +58,8 @@ def _parser() -> argparse.ArgumentParser:
         "questions",
         type=Path,
         metavar="QUESTIONS",
-        help="YAML: a list of {service: /n/s, type: p/srv/T, request: {...}}; action: instead of "
-        "service: for actions",
+        help="YAML: a list of {service: /n/s, type: p/srv/T, request: {...}}, or action: instead "
+        "of service:, or {topic: /t, type: p/msg/T, message: {...}, outputs: {/o: p/msg/T}}",
     )
     _core_options(ask)
     ask.add_argument("--storage", choices=("mcap", "sqlite3"), default="mcap")
@@ -122,6 +122,16 @@ def _replay_parser(replay: argparse.ArgumentParser) -> None:
     replay.add_argument(
         "--wait", type=_not_negative, default=2.0, metavar="S", help="wait for listeners [s]"
     )
+    replay.add_argument(
+        "--lock-step",
+        action="store_true",
+        help="send one message at a time and wait for what the bag holds as the answer to it; "
+        "topics that a running node publishes are answers",
+    )
+    replay.add_argument(
+        "-o", "--output", type=Path, metavar="NEW_BAG", help="keep what came back (--lock-step)"
+    )
+    _core_options(replay)
 
 
 def _regress_parser(regress: argparse.ArgumentParser) -> None:
@@ -238,6 +248,10 @@ def _replay(options: argparse.Namespace) -> int:
     from kin_tools.bags.replay import play
     from kin_tools.client import open_client
 
+    if options.core or options.lock_step:
+        return _replay_in_step(options)
+    if options.output is not None:
+        raise InvalidInput("--output", "needs --lock-step or --core")
     with (
         _Stop() as stop,
         open_bag(options.bag, _say) as bag,
@@ -258,8 +272,47 @@ def _replay(options: argparse.Namespace) -> int:
     return 130 if stop() else int(bool(problems))
 
 
+def _replay_in_step(options: argparse.Namespace) -> int:
+    from kin_tools.bags.questions import is_answer
+    from kin_tools.bags.reader import open_bag
+    from kin_tools.bags.replay import Outcome, drive, published_topics
+    from kin_tools.bags.writer import BagWriter
+
+    outcomes: list[Outcome] = []
+    with open_bag(options.bag, _say) as bag:
+        selection = _selection(options)
+        topics = {
+            selection.name(c.topic): c.msgtype
+            for c in bag.connections
+            if selection.wants(c.topic) and not is_answer(c.topic)
+        }
+        outputs = {} if options.core else published_topics(topics, options.patience)
+
+        def use(target: Any) -> int:
+            answers = target.published(topics) if options.core else outputs
+            outcomes.append(drive(bag, target, answers, selection))
+            return 0
+
+        _with_target(options, bag, outputs, use, selection)
+        (outcome,) = outcomes
+        if options.output is not None:
+            with BagWriter(options.output) as writer:
+                for record in outcome.got:
+                    writer.write(
+                        writer.channel(record.topic, record.type, ()), record.stamp, record.raw
+                    )
+    for problem in outcome.problems:
+        _say(problem)
+    _say(f"{outcome.sent} messages and requests were sent, {len(outcome.got)} came back")
+    return int(bool(outcome.problems))
+
+
 def _with_target(
-    options: argparse.Namespace, bag: Any, outputs: dict[str, str], use: Callable[[Any], int]
+    options: argparse.Namespace,
+    bag: Any,
+    outputs: dict[str, str],
+    use: Callable[[Any], int],
+    selection: Any = None,
 ) -> int:
     """Call ``use`` with running nodes or with nodes of this process."""
     if options.core:
@@ -285,6 +338,7 @@ def _with_target(
                 outputs,
                 clock=getattr(options, "clock", False),
                 patience=options.patience,
+                selection=selection,
             )
         )
 
@@ -298,12 +352,13 @@ def _regress(options: argparse.Namespace) -> int:
     tolerances = Tolerances.read(options.tolerances)
     with open_bag(options.bag, _say) as bag:
         results: list[Any] = []
+        selection = _selection(options)
 
         def use(target: Any) -> int:
-            results.append(regress(bag, target, tolerances, _selection(options)))
+            results.append(regress(bag, target, tolerances, selection))
             return 0
 
-        _with_target(options, bag, outputs_of(bag, tolerances), use)
+        _with_target(options, bag, outputs_of(bag, tolerances, selection), use, selection)
     (result,) = results
     print(f"{options.bag}: {result.outcome.sent} messages and requests replayed")
     print(report.text(result.verdict, result.outcome.problems))
@@ -317,17 +372,18 @@ def _regress(options: argparse.Namespace) -> int:
 
 
 def _ask(options: argparse.Namespace) -> int:
-    from kin_tools.bags.ask import read_exchanges, record_exchanges
+    from kin_tools.bags.ask import outputs_of_messages, read_exchanges, record_exchanges
     from kin_tools.bags.writer import BagWriter
 
     exchanges = read_exchanges(load_yaml(options.questions), str(options.questions))
+    outputs = outputs_of_messages(exchanges)
     with BagWriter(options.bag, storage=options.storage) as writer:
 
         def use(target: Any) -> int:
-            return record_exchanges(writer, target, exchanges)
+            return record_exchanges(writer, target, exchanges, outputs)
 
-        count = _with_target(options, None, {}, use)
-    _say(f"{count} requests and answers in {options.bag}")
+        count = _with_target(options, None, outputs, use)
+    _say(f"{count} requests and messages with their answers in {options.bag}")
     return 0
 
 

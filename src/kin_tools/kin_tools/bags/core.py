@@ -8,12 +8,15 @@ requests and messages.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import rclpy
 from rclpy.context import Context
+from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message, serialize_message
 
 from kin_common.errors import InvalidInput
@@ -73,15 +76,22 @@ def _hosted(base: type[KinNode[Any]]) -> type[Any]:
 
         def __init__(self, **arguments: Any) -> None:
             self.services_held: dict[str, tuple[type, Callable[..., Any]]] = {}
+            self.actions_held: dict[str, tuple[type, Callable[..., Any]]] = {}
             self.listeners_held: dict[str, list[Callable[[Any], None]]] = {}
             self.kept: list[tuple[str, str, bytes]] = []
+            self.spoken: set[str] = set()
             super().__init__(**arguments)
 
         def publish_to(self, message: type, topic: str, qos: Any = None) -> Any:
-            return _Kept(self.resolve_topic_name(topic), message, self.kept)
+            full = self.resolve_topic_name(topic)
+            self.spoken.add(full)
+            return _Kept(full, message, self.kept)
 
         def listen(self, message: type, topic: str, callback: Any, qos: Any = None) -> None:
-            self.listeners_held.setdefault(self.resolve_topic_name(topic), []).append(callback)
+            def guarded(received: Any) -> None:
+                self._guard(f"message on {topic}", lambda: callback(received))
+
+            self.listeners_held.setdefault(self.resolve_topic_name(topic), []).append(guarded)
 
         def every(self, period: float, callback: Any, *, steady: bool = False) -> None:
             return None
@@ -92,8 +102,7 @@ def _hosted(base: type[KinNode[Any]]) -> type[Any]:
         def serve_action(
             self, action: Any, name: str, handler: Any, feedback: Callable[[Progress], Any]
         ) -> None:
-            full = self.resolve_service_name(name)
-            self.services_held[full] = (action.Result, handler)
+            self.actions_held[self.resolve_service_name(name)] = (action.Result, handler)
 
     Hosted.__name__ = base.__name__
     return Hosted
@@ -106,7 +115,9 @@ class CoreTarget:
         node_classes: The classes of the nodes.
         namespace: Their namespace.
         parameter_file: A YAML file with their parameters.
+        parameters: Parameters of all of them, on top of the file.
         timeout: Time that a request without one of its own is allowed [s].
+        patience: Longest time to wait for an output that a thread of a node publishes [s].
 
     Raises:
         InvalidInput: A node does not start.
@@ -118,11 +129,15 @@ class CoreTarget:
         *,
         namespace: str = "",
         parameter_file: Path | None = None,
+        parameters: Mapping[str, Any] | None = None,
         timeout: float = 120.0,
+        patience: float = 20.0,
     ) -> None:
         self._context = Context()
         rclpy.init(args=[], context=self._context)
         self._timeout = timeout
+        self._patience = patience
+        overrides = [Parameter(name, value=value) for name, value in (parameters or {}).items()]
         self._nodes = []
         for each in node_classes:
             words = []
@@ -130,7 +145,12 @@ class CoreTarget:
                 if not parameter_file.is_file():
                     raise InvalidInput(str(parameter_file), "there is no such file")
                 words = ["--ros-args", "--params-file", str(parameter_file)]
-            node = _hosted(each)(context=self._context, namespace=namespace, cli_args=words)
+            node = _hosted(each)(
+                context=self._context,
+                namespace=namespace,
+                cli_args=words,
+                parameter_overrides=overrides,
+            )
             self._nodes.append(node)
             if not node.autostart():
                 raise InvalidInput(node.get_fully_qualified_name(), "does not become active")
@@ -138,8 +158,9 @@ class CoreTarget:
     def ask(self, exchange: Exchange, raw: bytes) -> bytes:
         """Run the handler of a service or action in this thread."""
         for node in self._nodes:
-            if exchange.name in node.services_held:
-                response_type, handler = node.services_held[exchange.name]
+            offered = node.actions_held if exchange.action else node.services_held
+            if exchange.name in offered:
+                response_type, handler = offered[exchange.name]
                 request = deserialize_message(raw, exchange.question_class())
                 asked = float(getattr(request, "timeout", 0.0))
                 task = Task(asked if asked > 0.0 else self._timeout)
@@ -149,7 +170,9 @@ class CoreTarget:
                 except StopIteration as done:
                     return serialize_message(done.value)
                 raise InvalidInput(exchange.name, "its handler waits for something")
-        held = sorted(name for node in self._nodes for name in node.services_held)
+        held = sorted(
+            name for node in self._nodes for name in (*node.services_held, *node.actions_held)
+        )
         raise InvalidInput(exchange.name, f"no node offers it (there are {', '.join(held)})")
 
     def send(self, topic: str, kind: str, raw: bytes, stamp: int) -> None:
@@ -158,13 +181,25 @@ class CoreTarget:
             for callback in node.listeners_held.get(topic, []):
                 callback(deserialize_message(raw, find_type(kind, "msg")))
 
+    def published(self, topics: Mapping[str, str]) -> dict[str, str]:
+        """Those of the topics that the nodes publish."""
+        spoken = {topic for node in self._nodes for topic in node.spoken}
+        return {topic: kind for topic, kind in topics.items() if topic in spoken}
+
     def collect(self, wanted: dict[str, int]) -> list[tuple[str, str, bytes]]:
-        """What the nodes published since the last call."""
-        kept = []
-        for node in self._nodes:
-            kept += node.kept
-            node.kept.clear()
-        return kept
+        """What the nodes published since the last call; threads of theirs get time to do so."""
+        kept: list[tuple[str, str, bytes]] = []
+        deadline = time.monotonic() + self._patience
+        while True:
+            for node in self._nodes:
+                while node.kept:
+                    kept.append(node.kept.pop(0))
+            heard = Counter(topic for topic, _, _ in kept)
+            if all(heard[topic] >= count for topic, count in wanted.items()):
+                return kept
+            if time.monotonic() > deadline:
+                return kept
+            time.sleep(0.001)
 
     def close(self) -> None:
         """Let the nodes go."""

@@ -16,9 +16,10 @@ import numpy as np
 
 from kin_common.errors import InvalidInput
 from kin_common.yamls import load_yaml
-from kin_tools.bags.ask import AskedQuestion, read_exchanges, record_exchanges
+from kin_tools.bags.ask import AskedQuestion, SentMessage, read_exchanges, record_exchanges
 from kin_tools.bags.compare import Tolerances
 from kin_tools.bags.core import CoreTarget, find_node_class
+from kin_tools.bags.questions import is_answer
 from kin_tools.bags.reader import open_bag
 from kin_tools.bags.regress import Regression, regress
 from kin_tools.bags.report import text
@@ -30,7 +31,7 @@ __all__ = ["FOLDER", "Golden", "check_golden", "make_golden", "read_goldens", "v
 FOLDER = Path(__file__).resolve().parents[2] / "golden"
 _CONFIG = Path(__file__).resolve().parents[4] / "launch" / "config"
 _TIMEOUT = 600.0
-_KEYS = {"nodes", "parameters", "seed", "variants", "spread", "leave_out"}
+_KEYS = {"nodes", "parameters", "overrides", "seed", "variants", "spread", "leave_out"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Golden:
         system: Name of the system; its files begin with it.
         nodes: Node classes, as for core replay.
         parameters: Parameter file in launch/config; None: the defaults.
+        overrides: Parameters on top of the file.
         seed: Seed of the variants.
         variants: Number of variants of each question beside the question itself.
         spread: Standard deviation of the factors that make variants.
@@ -51,6 +53,7 @@ class Golden:
     system: str
     nodes: tuple[str, ...]
     parameters: Path | None
+    overrides: Mapping[str, Any]
     seed: int
     variants: int
     spread: float
@@ -75,26 +78,27 @@ class Golden:
         ]
         return [file for file in files if file.is_file()]
 
-    def questions(self) -> list[AskedQuestion]:
+    def questions(self) -> list[AskedQuestion | SentMessage]:
         """The questions and their variants, the same ones for the same seed.
 
         Raises:
             InvalidInput: A file is not of the right form.
         """
         generator = np.random.default_rng(self.seed)
-        questions: list[AskedQuestion] = []
+        questions: list[AskedQuestion | SentMessage] = []
         for file in self.sources():
             entries = load_yaml(file)
             for index, entry in enumerate(entries if isinstance(entries, list) else []):
                 if entry.get("service") in self.leave_out:
                     continue
-                request = dict(entry.get("request") or {})
+                key = "message" if "topic" in entry else "request"
+                request = dict(entry.get(key) or {})
                 if "timeout" in request:  # a first request may have to compile
                     request["timeout"] = _TIMEOUT
                 requests = [request]
                 requests += variants(requests[0], generator, self.variants, self.spread)
                 for request in requests:
-                    asked = {**entry, "request": request}
+                    asked = {**entry, key: request}
                     questions += read_exchanges([asked], f"{file.name}[{index}]")
         if not questions:
             raise InvalidInput(self.system, "has no questions")
@@ -145,6 +149,7 @@ def read_goldens(folder: Path = FOLDER) -> dict[str, Golden]:
             system=str(system),
             nodes=tuple(entry["nodes"]),
             parameters=None if parameters is None else _CONFIG / str(parameters),
+            overrides=dict(entry.get("overrides") or {}),
             seed=int(entry.get("seed", 1)),
             variants=int(entry.get("variants", 3)),
             spread=float(entry.get("spread", 0.01)),
@@ -156,7 +161,9 @@ def read_goldens(folder: Path = FOLDER) -> dict[str, Golden]:
 
 def _target(golden: Golden) -> CoreTarget:
     classes = [find_node_class(name) for name in golden.nodes]
-    return CoreTarget(classes, parameter_file=golden.parameters)
+    return CoreTarget(
+        classes, parameter_file=golden.parameters, parameters=golden.overrides, patience=60.0
+    )
 
 
 def check_golden(golden: Golden) -> Regression:
@@ -189,7 +196,8 @@ def make_golden(golden: Golden, say: Callable[[str], None] = print) -> None:
     target = _target(golden)
     try:
         with BagWriter(fresh / golden.system, compress=True) as writer:
-            count = record_exchanges(writer, target, golden.questions())
+            outputs = [t for t in golden.tolerances.topics if not is_answer(t)]
+            count = record_exchanges(writer, target, golden.questions(), outputs)
     finally:
         target.close()
     shutil.rmtree(golden.bag, ignore_errors=True)

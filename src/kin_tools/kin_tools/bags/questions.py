@@ -12,7 +12,7 @@ from typing import Any
 
 from kin_tools.messages import find_type
 
-__all__ = ["Exchange", "exchange_of", "is_answer", "is_question"]
+__all__ = ["Exchange", "exchange_of", "is_answer", "is_question", "owner_of"]
 
 _ANSWERS = {"_request": "_response", "_goal": "_result"}
 
@@ -78,3 +78,8 @@ def exchange_of(topic: str, kind: str) -> Exchange:
     """The service or action whose requests stand on a topic of a type."""
     name, _, part = topic.rpartition("/")
     return Exchange(name, kind.rsplit("_", 1)[0], part == "_goal")
+
+
+def owner_of(topic: str) -> str:
+    """The service or action that a topic of a bag belongs to; any other topic: itself."""
+    return topic.rpartition("/")[0] if is_question(topic) or is_answer(topic) else topic

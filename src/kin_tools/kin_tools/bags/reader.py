@@ -12,6 +12,7 @@ from typing import Any
 from rosbags.rosbag2 import Reader, ReaderError
 
 from kin_common.errors import InvalidInput
+from kin_tools.bags.questions import owner_of
 from kin_tools.bags.repair import is_damaged, repair_bag
 from kin_tools.bags.types import TypeBook
 
@@ -41,6 +42,8 @@ class Record:
 class Selection:
     """Which messages of a bag are wanted, and under which names.
 
+    The name of a service or action stands for its requests and answers.
+
     Attributes:
         topics: Only these topics of the bag; None: all.
         exclude: Not these.
@@ -57,11 +60,16 @@ class Selection:
 
     def wants(self, topic: str) -> bool:
         """Whether a topic is among those that are wanted."""
-        return (self.topics is None or topic in self.topics) and topic not in self.exclude
+        names = {topic, owner_of(topic)}
+        return (self.topics is None or bool(names & self.topics)) and not names & self.exclude
 
     def name(self, topic: str) -> str:
         """The name of a topic after remapping."""
-        return dict(self.remaps).get(topic, topic)
+        new = dict(self.remaps)
+        owner = owner_of(topic)
+        if owner in new and topic not in new:
+            return new[owner] + topic[len(owner) :]
+        return new.get(topic, topic)
 
 
 @contextlib.contextmanager
@@ -128,7 +136,7 @@ class Bag:
             InvalidInput: The bag has no such topic.
         """
         for connection in self.connections:
-            if connection.topic == topic:
+            if topic in (connection.topic, owner_of(connection.topic)):
                 return str(connection.msgtype)
         known = ", ".join(sorted({c.topic for c in self.connections})) or "none"
         raise InvalidInput(topic, f"is not in {self.path} (topics: {known})")

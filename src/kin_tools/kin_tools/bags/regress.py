@@ -33,12 +33,19 @@ class Regression:
         return self.verdict.good and not self.outcome.problems
 
 
-def outputs_of(bag: Bag, tolerances: Tolerances) -> dict[str, str]:
-    """Topics of a bag that the nodes publish, with their types: those that have tolerances."""
+def outputs_of(
+    bag: Bag, tolerances: Tolerances, selection: Selection | None = None
+) -> dict[str, str]:
+    """Topics of a bag that the nodes publish, with their types: those that have tolerances.
+
+    Tolerances go by the names after remapping.
+    """
+    selection = selection or Selection()
+    names = {c.topic: selection.name(c.topic) for c in bag.connections if selection.wants(c.topic)}
     return {
-        c.topic: c.msgtype
+        names[c.topic]: c.msgtype
         for c in bag.connections
-        if c.topic in tolerances.topics and not is_answer(c.topic)
+        if names.get(c.topic) in tolerances.topics and not is_answer(c.topic)
     }
 
 
@@ -78,7 +85,7 @@ def regress(
     """
     current = TypeBook()
     _refuse_changed_types(bag, current)
-    outputs = outputs_of(bag, tolerances)
+    outputs = outputs_of(bag, tolerances, selection)
     outcome = drive(bag, target, outputs, selection)
     expected = [
         record

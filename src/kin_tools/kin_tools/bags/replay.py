@@ -8,7 +8,7 @@ load nor scheduling decides the result.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
@@ -24,10 +24,10 @@ from rclpy.serialization import deserialize_message, serialize_message
 from kin_common.errors import InvalidInput, KinError, SolveTimeout
 from kin_tools.bags.questions import Exchange, exchange_of, is_answer, is_question
 from kin_tools.bags.reader import Bag, Record, Selection
-from kin_tools.client import Client
+from kin_tools.client import Client, open_client
 from kin_tools.messages import find_type
 
-__all__ = ["Outcome", "Target", "drive", "NodeTarget", "play"]
+__all__ = ["Outcome", "Target", "drive", "NodeTarget", "play", "published_topics"]
 
 
 @dataclass
@@ -83,6 +83,8 @@ def drive(
 
     def collect(stamp: int) -> None:
         for topic, kind, raw in target.collect(dict(pending)):
+            if topic not in expected:
+                continue
             note(topic, kind, stamp, raw)
             counts[topic] = counts.get(topic, 0) + 1
         pending.clear()
@@ -269,6 +271,19 @@ class NodeTarget:
         self._client.spin_until(there, self._patience)
         heard, self._heard = self._heard, []
         return heard
+
+
+def published_topics(topics: Mapping[str, str], patience: float) -> dict[str, str]:
+    """Those of the topics that somebody in the graph publishes.
+
+    Args:
+        topics: Names and types.
+        patience: Longest time for the first node to appear [s].
+    """
+    with open_client("look") as client:
+        client.spin_until(lambda: len(client.node.get_node_names()) > 1, patience)
+        client.spin_until(lambda: False, min(1.0, patience))  # publishers come after their nodes
+        return {topic: kind for topic, kind in topics.items() if _published(client, topic)}
 
 
 def _published(client: Client, topic: str) -> bool:
