@@ -12,7 +12,7 @@ import time
 
 import rclpy
 from kin_interfaces.msg import FtStatus, SolveStatus
-from kin_interfaces.srv import InjectFault, MoveArm, SetController
+from kin_interfaces.srv import InjectFault, LockJoint, MoveArm, SetController, SetJointLimits
 
 
 def ask(node, kind, name, request, patience=60.0):
@@ -77,6 +77,27 @@ def drive(node, stack):
     request = SetController.Request(controller=status.controller)
     answer = ask(node, SetController, f"{controller}/set_controller", request)
     print(f"Still in charge: {answer.previous}.")
+    break_a_joint(node, stack)
+
+
+def break_a_joint(node, stack):
+    """Lock the last joint, tell the controller, keep another one in tighter limits; undo it all."""
+    places = (f"{stack}/arm_simulator", f"{stack}/ft_controller")
+    for locked in (True, False):
+        for place in places:
+            request = LockJoint.Request(joint="joint_4", locked=locked)
+            answer = ask(node, LockJoint, f"{place}/lock_joint", request)
+            if answer.status.code != SolveStatus.SUCCESS:
+                raise SystemExit(f"{place}: {answer.status.message}")
+        word = "stuck: the controller goes on without it" if locked else "free again"
+        print(f"Joint 4 is {word}; the processors {list(answer.owners)} own the joints.")
+    for limit in (2.7, 2.8):
+        for place in places:
+            request = SetJointLimits.Request(joints=["joint_2"], lower=[-limit], upper=[limit])
+            answer = ask(node, SetJointLimits, f"{place}/set_joint_limits", request)
+            if answer.status.code != SolveStatus.SUCCESS:
+                raise SystemExit(f"{place}: {answer.status.message}")
+        print(f"Joint 2 now keeps within {limit} rad of zero.")
 
 
 def main():

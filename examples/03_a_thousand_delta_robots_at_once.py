@@ -13,7 +13,7 @@ import math
 
 import rclpy
 from kin_interfaces.msg import SolveStatus
-from kin_interfaces.srv import SolveDelta
+from kin_interfaces.srv import MakeTrajectory, SolveDelta, WorkspaceMap
 
 
 def ask(node, kind, name, request, patience=60.0):
@@ -64,6 +64,33 @@ def solve(node, stack):
     )
     answer = ask(node, SolveDelta, service, request)
     print(f"  code {answer.status.code}: {answer.status.message or 'mask ' + str(answer.mask[0])}")
+    move(node, stack)
+
+
+def move(node, stack):
+    """A pick-and-place motion of one robot, and where it could do such things at all."""
+    request = MakeTrajectory.Request(
+        kind=MakeTrajectory.Request.PICK_AND_PLACE,
+        count=1,
+        start=[-0.01, 0.0, -0.055],
+        goal=[0.01, 0.0, -0.055],
+        height=0.005,
+        samples=50,
+    )
+    answer = ask(node, MakeTrajectory, f"{stack}/gpu_kinematics/make_trajectory", request)
+    if answer.status.code != SolveStatus.SUCCESS:
+        raise SystemExit(f"no motion: {answer.status.message}")
+    print(f"\nTwo centimetres across and back down take {1e3 * answer.duration[0]:.0f} ms,")
+    print(f"with joints at up to {answer.peak_rate[0]:.1f} rad/s.")
+
+    request = WorkspaceMap.Request(
+        lower=[-0.04, -0.04, -0.1], upper=[0.04, 0.04, -0.02], cells=[17, 17, 17]
+    )
+    answer = ask(node, WorkspaceMap, f"{stack}/gpu_kinematics/workspace_map", request)
+    if answer.status.code != SolveStatus.SUCCESS:
+        raise SystemExit(f"no map: {answer.status.message}")
+    print(f"It can work in {1e6 * answer.volume:.0f} cm^3; the largest cube in there has a side of")
+    print(f"{1e3 * answer.cube_side:.0f} mm.")
 
 
 def main():

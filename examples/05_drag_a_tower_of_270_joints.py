@@ -11,7 +11,7 @@ import argparse
 
 import rclpy
 from kin_interfaces.msg import HierGoal, SolveStatus
-from kin_interfaces.srv import Decompose, LoadLinkage, SolveHierIK
+from kin_interfaces.srv import CheckAbstraction, Decompose, EditLinkage, LoadLinkage, SolveHierIK
 
 
 def ask(node, kind, name, request, patience=60.0):
@@ -61,6 +61,22 @@ def solve(node, stack):
             f"  x = {position.x:.1f}: {len(answer.joint_names)} real joints, every loop closed to "
             f"{worst:.0e} m, in {1e3 * answer.status.solve_time:.1f} ms"
         )
+    change(node, service)
+
+
+def change(node, service):
+    """Limit the virtual joint that stands for the first block, and see what that breaks."""
+    check = CheckAbstraction.Request(sublinkage="C1", samples=4, timeout=30.0)
+    for lower, upper in ((0.6, 1.5), (0.65, 0.95)):
+        edits = f"[{{op: set_limits, name: C1.expand, lower: {lower}, upper: {upper}}}]"
+        answer = ask(node, EditLinkage, f"{service}/edit", EditLinkage.Request(edits=edits))
+        if answer.status.code != SolveStatus.SUCCESS:
+            raise SystemExit(f"not changed: {answer.status.message}")
+        answer = ask(node, CheckAbstraction, f"{service}/check_abstraction", check)
+        if answer.status.code != SolveStatus.SUCCESS:
+            raise SystemExit(f"not checked: {answer.status.message}")
+        verdict = "promises too much" if answer.refuted else "promises nothing it cannot hold"
+        print(f"A first block that may be {lower} to {upper} m high {verdict}.")
 
 
 def main():

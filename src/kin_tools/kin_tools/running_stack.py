@@ -23,7 +23,19 @@ from kin_tools.launch import find_launch_file
 from kin_tools.launch_xml import load_launch_file
 from kin_tools.messages import fill, find_type
 
-__all__ = ["RunningStack", "running_stack"]
+__all__ = ["RunningStack", "find_message", "running_stack"]
+
+
+def find_message(kind: str) -> Any:
+    """The class of a topic's type, also of the feedback of actions.
+
+    Raises:
+        InvalidInput: There is none.
+    """
+    action = kind.removesuffix("_FeedbackMessage")
+    if action != kind:
+        return find_type(action, "action").Impl.FeedbackMessage
+    return find_type(kind, "msg")
 
 
 class RunningStack:

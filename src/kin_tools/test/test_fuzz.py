@@ -24,6 +24,7 @@ KINDS = (
     *classes(msg),
     *(kind.Request for kind in classes(srv)),
     *(kind.Goal for kind in classes(action)),
+    *(kind.Impl.FeedbackMessage for kind in classes(action)),
 )
 
 

@@ -1,0 +1,465 @@
+"""The whole stack: round trips against an empty node, rates, a soak, and malformed requests.
+
+Latency is measured with the nodes idle but for the requests (no demos, no controller), because two
+cores that are busy with a 500 Hz control loop say little about a service. Everything else is
+measured with the stack as ``./kinstack up`` starts it. All of it takes some twenty minutes;
+KINSTACK_STACK_PARTS=latency,fuzz leaves out what it does not name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+from geometry_msgs.msg import PoseStamped
+from kin_interfaces.msg import FtStatus
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+
+from benchmarks.harness import Bench
+from kin_common.errors import KinError
+from kin_common.qos import COMMAND, STATE
+from kin_common.yamls import load_yaml
+from kin_tools.bags.ask import read_exchanges
+from kin_tools.client import Client, open_client
+from kin_tools.fuzz import FuzzReport, fuzz_action, fuzz_service, fuzz_topic
+from kin_tools.messages import fill, find_type, to_plain
+from kin_tools.running_stack import RunningStack, find_message, running_stack
+
+#: One request for each system, small enough that what ROS takes shows beside it.
+LATENCY = {
+    "continuum": (
+        "/continuum_ik/solve_ik",
+        "kin_interfaces/srv/SolveContinuumIK",
+        {"poses": [{"position": {"x": 0.0, "y": 0.02, "z": 0.48}, "orientation": {"w": 1.0}}]},
+    ),
+    "delta": (
+        "/gpu_kinematics/solve_delta",
+        "kin_interfaces/srv/SolveDelta",
+        {"operation": 1, "count": 1, "data": [0.004, 0.003, -0.054]},
+    ),
+    "cuik": (
+        "/kin_solvers/solve_all_ik",
+        "kin_interfaces/srv/SolveAllIK",
+        {
+            "arm": "puma560",
+            "pose": {"position": {"x": 0.4, "y": 0.15, "z": 0.3}, "orientation": {"w": 1.0}},
+        },
+    ),
+    "hier": (
+        "/hier_ik/solve",
+        "kin_interfaces/srv/SolveHierIK",
+        {
+            "goals": [
+                {
+                    "name": "drag",
+                    "target": {"position": {"x": 0.8, "z": 11.6}, "orientation": {"w": 1.0}},
+                    "priority": -1,
+                }
+            ]
+        },
+    ),
+}
+IDLE = {
+    "ft": "false",
+    "dashboard": "false",
+    "continuum_source": "none",
+    "hier_demo": "none",
+    "delta_fleet": "0",
+}
+SOAK_CLIENTS = 4
+PATIENCE = 60.0
+EVERY_SERVICE = Path(__file__).with_name("every_service.yaml")
+
+
+def main(bench: Bench) -> None:
+    """Run all parts, or those that KINSTACK_STACK_PARTS names."""
+    parts = set(os.environ.get("KINSTACK_STACK_PARTS", "latency,soak,fuzz").split(","))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if "latency" in parts:
+            bench.say("starting the nodes without demos ...")
+            with running_stack(folder / "idle.log", IDLE, timeout=600.0) as stack:
+                latency(bench, stack, folder)
+        if parts & {"soak", "fuzz"}:
+            bench.say("starting the full stack ...")
+            with running_stack(folder / "full.log", timeout=600.0) as stack:
+                status_rate(bench, stack)
+                if "soak" in parts:
+                    soak(bench, stack)
+                if "fuzz" in parts:
+                    fuzz(bench, stack)
+
+
+# Latency -----------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def echo(stack: RunningStack, folder: Path) -> Iterator[dict[str, str]]:
+    """An empty node that gives the same answers; yields the names of its services."""
+    services, names = [], {}
+    for system, (service, kind, values) in LATENCY.items():
+        answer = call(stack.client, service, kind, values)
+        if answer.status.code != 0:
+            raise RuntimeError(f"{service}: {answer.status.message}")
+        (folder / system).write_bytes(serialize_message(answer))
+        names[system] = f"/echo/{system}"
+        services.append((names[system], kind, system))
+    lengths = lengths_like(call(stack.client, *LATENCY["continuum"]))
+    (folder / "lengths").write_bytes(serialize_message(lengths))
+    pose, joints = "geometry_msgs/msg/PoseStamped", "sensor_msgs/msg/JointState"
+    topics = [("/echo/target", pose, "/echo/joint_states", joints, "lengths")]
+    (folder / "index.json").write_text(json.dumps({"services": services, "topics": topics}))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.echo_node", str(folder)],
+        env={**psutil.Process().environ(), "ROS_DOMAIN_ID": str(domain(stack))},
+    )
+    try:
+        yield names
+    finally:
+        process.terminate()
+        process.wait(10.0)
+
+
+def lengths_like(answer: Any) -> JointState:
+    """What the node publishes for a target, in size and shape."""
+    message = JointState(name=[f"leg_{k}" for k in range(6)])
+    message.header.frame_id = "base"
+    message.position = message.velocity = message.effort = answer.lengths
+    return message
+
+
+def domain(stack: RunningStack) -> int:
+    """The ROS domain of a stack."""
+    return int(stack.client.node.context.get_domain_id())
+
+
+def call(client: Client, service: str, kind: str, values: Any) -> Any:
+    """One round trip."""
+    found = find_type(kind, "srv")
+    request = fill(found.Request(), values)
+    return client.call(service, found, request, wait=30.0, timeout=PATIENCE)
+
+
+def latency(bench: Bench, stack: RunningStack, folder: Path) -> None:
+    """Round trips through each node, in turn with the empty node."""
+    rows = []
+    with echo(stack, folder) as names:
+        for system, (service, kind, values) in LATENCY.items():
+            found = find_type(kind, "srv")
+            request = fill(found.Request(), values)
+            inside: list[float] = []
+
+            def through(name: str, found: Any = found, request: Any = request) -> Any:
+                return stack.client.call(name, found, request, wait=30.0, timeout=PATIENCE)
+
+            def real(service: str = service, inside: list[float] = inside) -> None:
+                inside.append(through(service).status.solve_time)
+
+            sample = bench.interleave(
+                {"echo": lambda name=names[system]: through(name), "node": real},
+                repeats=300 if system != "cuik" else 60,
+                warmup=20,
+            )
+            ratio = sample["echo"].ratio(sample["node"])
+            if system == "continuum":
+                bench.result("echo_ms", 1e3 * sample["echo"].median, "ms", "empty node, service")
+                bench.result("continuum_service_latency_ratio", ratio, "", service)
+            else:
+                bench.result(f"{system}_latency_ratio", ratio, "", f"{service} / empty node")
+            node_rate = rate(stack.client, service, found, request, bench.quick)
+            echo_rate = rate(stack.client, names[system], found, request, bench.quick)
+            bench.result(
+                f"{system}_rate_hz", node_rate, "1/s", "highest rate held, 4 open requests"
+            )
+            rows.append(
+                (
+                    service,
+                    1e3 * sample["echo"].median,
+                    1e3 * sample["node"].median,
+                    1e3 * sample["node"].high,
+                    1e3 * statistics.median(inside),
+                    ratio,
+                    node_rate,
+                    echo_rate,
+                )
+            )
+        rows.append(tracking(bench, stack))
+    head = (
+        "service or topic",
+        "echo [ms]",
+        "node [ms]",
+        "node p90",
+        "inside",
+        "ratio",
+        "rate [1/s]",
+        "echo",
+    )
+    bench.table("round trips, one client, and rates with four open requests", head, rows)
+
+
+def tracking(bench: Bench, stack: RunningStack) -> tuple[Any, ...]:
+    """The way that a robot in motion takes: a target in, leg lengths out."""
+    node = stack.client.node
+    heard = {"echo": 0, "node": 0}
+    places = {"echo": "/echo", "node": "/continuum_ik"}
+    speakers = {}
+    for key, place in places.items():
+
+        def count(_: Any, key: str = key) -> None:
+            heard[key] += 1
+
+        node.create_subscription(JointState, f"{place}/joint_states", count, STATE)
+        speakers[key] = node.create_publisher(PoseStamped, f"{place}/target", COMMAND)
+    stack.client.spin_until(
+        lambda: (
+            all(p.get_subscription_count() for p in speakers.values())
+            and all(node.count_publishers(f"{place}/joint_states") for place in places.values())
+        ),
+        30.0,
+    )
+    message = PoseStamped()
+    message.pose.orientation.w = 1.0
+    turn = 0.0
+
+    def through(key: str) -> None:
+        nonlocal turn
+        turn += 0.01
+        place = message.pose.position
+        place.x, place.y, place.z = 0.03 * math.cos(turn), 0.02 + 0.03 * math.sin(turn), 0.48
+        before = heard[key]
+        speakers[key].publish(message)
+        if not stack.client.spin_until(lambda: heard[key] > before, PATIENCE):
+            raise RuntimeError(f"{places[key]} did not answer a target")
+
+    sample = bench.interleave(
+        {key: partial(through, key) for key in places}, repeats=500, warmup=50
+    )
+    ratio = sample["echo"].ratio(sample["node"])
+    bench.result("continuum_latency_ratio", ratio, "", "target in, leg lengths out / empty node")
+    echo, real = sample["echo"], sample["node"]
+    return (
+        *("/continuum_ik/target", 1e3 * echo.median, 1e3 * real.median, 1e3 * real.high),
+        *("", ratio, "", ""),
+    )
+
+
+def rate(client: Client, service: str, kind: Any, request: Any, quick: bool) -> float:
+    """Answers per second with four requests open all the time."""
+    caller = client.node.create_client(kind, service)
+    client.spin_until(caller.service_is_ready, 30.0)
+    seconds = 0.5 if quick else 3.0
+    start = time.monotonic()
+    waiting = [caller.call_async(request) for _ in range(4)]
+    answers = 0
+    while time.monotonic() - start < seconds:
+        client.spin_until(lambda open=waiting: any(f.done() for f in open), PATIENCE)
+        answers += sum(future.done() for future in waiting)
+        waiting = [f if not f.done() else caller.call_async(request) for f in waiting]
+    elapsed = time.monotonic() - start
+    client.spin_until(lambda: all(future.done() for future in waiting), PATIENCE)
+    client.node.destroy_client(caller)
+    return answers / elapsed
+
+
+def status_rate(bench: Bench, stack: RunningStack) -> None:
+    """How often the controller says how it is."""
+    arrivals: list[float] = []
+    subscription = stack.client.node.create_subscription(
+        FtStatus, "/ft_controller/status", lambda _: arrivals.append(time.monotonic()), STATE
+    )
+    stack.client.spin_until(lambda: len(arrivals) > 1, 30.0)
+    seconds = 2.0 if bench.quick else 10.0
+    arrivals.clear()
+    stack.client.spin_until(lambda: False, seconds)
+    stack.client.node.destroy_subscription(subscription)
+    value = len(arrivals) / seconds
+    bench.result("ft_status_rate_hz", value, "Hz", "messages on ft_controller/status")
+
+
+# Soak --------------------------------------------------------------------------------------------
+
+
+def questions() -> list[Any]:
+    """A valid request for every service and action."""
+    return list(read_exchanges(load_yaml(EVERY_SERVICE), EVERY_SERVICE.name))
+
+
+class Soaker(threading.Thread):
+    """Asks all questions again and again until told to stop; nothing may be lost."""
+
+    def __init__(self, number: int, domain_id: int) -> None:
+        super().__init__(name=f"soaker {number}")
+        self._questions = [
+            (question.exchange.name, question.exchange.interface(), question.request)
+            for question in questions()
+            if not question.exchange.action
+        ]
+        self._random = random.Random(number)
+        self._domain = domain_id
+        self._number = number
+        self.stop = threading.Event()
+        self.sent = 0
+        self.lost: list[str] = []
+        self.failed: list[str] = []
+
+    def run(self) -> None:
+        """Ask."""
+        with open_client(f"soak{self._number}", domain=self._domain) as client:
+            while not self.stop.is_set():
+                service, kind, request = self._random.choice(self._questions)
+                self.sent += 1
+                try:
+                    answer = client.call(service, kind, request, wait=PATIENCE, timeout=PATIENCE)
+                except KinError as error:
+                    self.lost.append(f"{service}: {error}")
+                    continue
+                if answer.status.code != 0:
+                    self.failed.append(f"{service}: {answer.status.message}")
+
+
+def soak(bench: Bench, stack: RunningStack) -> None:
+    """Minutes of requests from several clients; memory is watched meanwhile."""
+    warm, minutes = (5.0, 0.2) if bench.quick else (60.0, 10.0)
+    soakers = [Soaker(k, domain(stack)) for k in range(SOAK_CLIENTS)]
+    before = stack.pids()
+    for soaker in soakers:
+        soaker.start()
+    samples: list[tuple[float, dict[str, int]]] = []
+    try:
+        stack.client.spin_until(lambda: False, warm)
+        start = time.monotonic()
+        while time.monotonic() - start < 60.0 * minutes:
+            samples.append((time.monotonic() - start, stack.memory()))
+            stack.client.spin_until(lambda: False, 1.0)
+    finally:
+        for soaker in soakers:
+            soaker.stop.set()
+        for soaker in soakers:
+            soaker.join()
+    elapsed = time.monotonic() - start
+    tenth = max(1, len(samples) // 10)
+    rows, growths = [], {}
+    for name in stack.names:
+        sizes = [memory.get(name, 0) / 1e6 for _, memory in samples]
+        first, last = statistics.median(sizes[:tenth]), statistics.median(sizes[-tenth:])
+        growths[name] = last - first
+        rows.append(
+            (name, first, last, last - first, "no" if stack.pid(name) == before[name] else "yes")
+        )
+    bench.table(
+        "memory during the soak [MB]",
+        ("node", "after warm-up", "at the end", "growth", "died"),
+        rows,
+    )
+    lost = [text for soaker in soakers for text in soaker.lost]
+    failed = [text for soaker in soakers for text in soaker.failed]
+    for text in sorted(set(lost + failed))[:20]:
+        bench.say(f"  {text}")
+    with bench.chart("soak_memory") as axes:
+        for name in stack.names:
+            axes.plot(
+                [t for t, _ in samples], [m.get(name, 0) / 1e6 for _, m in samples], label=name
+            )
+        axes.set(xlabel="time [s]", ylabel="resident memory [MB]", title="soak")
+        axes.legend(fontsize="small")
+    bench.result("soak_minutes", elapsed / 60.0, "min", f"{SOAK_CLIENTS} clients, all services")
+    bench.result("soak_requests", sum(soaker.sent for soaker in soakers))
+    bench.result("soak_lost", len(lost), "", "requests without an answer")
+    bench.result("soak_failed", len(failed), "", "answers other than SUCCESS")
+    bench.result("soak_rss_growth_mb", sum(growths.values()), "MB", "all nodes together")
+    bench.result("soak_rss_growth_worst_mb", max(growths.values()), "MB", "of one node")
+
+
+# Malformed requests ------------------------------------------------------------------------------
+
+
+def fuzz(bench: Bench, stack: RunningStack) -> None:
+    """Thousands of malformed requests to every service and action, and messages on every topic."""
+    total = 400 if bench.quick else 10_000
+    services = {k: v for k, v in stack.services().items() if not v.endswith("/CheckReady")}
+    actions = stack.actions()
+    each = -(-total // (len(services) + len(actions)))
+    before, deaths = stack.pids(), 0
+    reports: list[FuzzReport] = []
+
+    def count_deaths() -> None:
+        nonlocal before, deaths
+        now = stack.pids()
+        deaths += sum(now[name] != before[name] for name in now)
+        before = now
+
+    valid = questions()
+    words = sorted({word for question in valid for word in texts(to_plain(question.request))})
+    for service, kind in sorted(services.items()):
+        examples = [
+            q.request for q in valid if q.exchange.name == service and not q.exchange.action
+        ]
+        found = find_type(kind, "srv")
+        reports.append(
+            fuzz_service(stack.client, service, found, each, seed=1, examples=examples, words=words)
+        )
+        bench.say(f"  {reports[-1]}")
+        count_deaths()
+    for action, kind in sorted(actions.items()):
+        found = find_type(kind, "action")
+        examples = [q.request for q in valid if q.exchange.name == action and q.exchange.action]
+        reports.append(
+            fuzz_action(stack.client, action, found, each, seed=1, words=words, examples=examples)
+        )
+        bench.say(f"  {reports[-1]}")
+        count_deaths()
+    messages = 0
+    for topic, (kind, node) in sorted(stack.subscriptions().items()):
+        found = find_message(kind)
+        messages += fuzz_topic(
+            stack.client,
+            topic,
+            found,
+            each // 4,
+            seed=1,
+            after_each=lambda node=node: stack.state(node),
+        ).sent
+        count_deaths()
+    deaths += sum(stack.state(name) != "active" for name in stack.names)
+    for report in reports:
+        for sentence, number in report.sentences.items():
+            bench.say(f"  {report.name}, request {number}: {sentence}")
+    bench.result(
+        "fuzz_requests", sum(report.sent for report in reports), "", "services and actions"
+    )
+    bench.result("fuzz_messages", messages, "", "on topics, half of them broken bytes")
+    bench.result("fuzz_unanswered", sum(len(report.unanswered) for report in reports))
+    bench.result(
+        "fuzz_internal_errors",
+        sum(report.codes["INTERNAL_ERROR"] for report in reports),
+        "",
+        "answers that say INTERNAL_ERROR",
+    )
+    bench.result("fuzz_deaths", deaths, "", "nodes that ended or are not active")
+
+
+def texts(value: Any) -> Iterator[str]:
+    """All texts in a request, which mean something to the node."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts(inner)
