@@ -66,10 +66,10 @@ SUBSTEPS_MAX = 600
 #: Largest correction beside the prediction, and largest prediction, in the scaled unknowns.
 CORRECTION, PREDICTION = 0.3, 4.0
 #: Largest change of the Jacobian in one step, and the power iterations for it.
-CHANGE, POWER_STEPS = 0.7, 7
+CHANGE, POWER_STEPS = 0.7, 5
 #: How much of the way to a singular point may be gone unseen; how much the Jacobian changes with
 #: the scaled unknowns, beside the gain of its inverse; and the power iterations for that gain.
-CAUTION, STEEPNESS, GAIN_STEPS = 0.35, 0.005, 4
+CAUTION, STEEPNESS, GAIN_STEPS = 0.5, 0.005, 4
 #: Smallest step, as part of the robot's size; how many of them lead across a singular point; and
 #: how much the slope may differ beyond it.
 SMALLEST, ACROSS, BEND = 2.5e-5, 8.0, 0.1
@@ -248,14 +248,14 @@ def changed(w: Array) -> float:
     solve_linear(w)
     middle, size = 1.0, 1.0
     for k in range(POWER_STEPS):
-        if k == POWER_STEPS - 3:
+        if k == POWER_STEPS - 2:
             middle = scaled(w, m.DELTA)
         _apply_difference(w)
         solve_linear(w)
     size = scaled(w, m.DELTA)
     if not size < 1e200:
         return math.inf
-    return float((size / middle) ** (1.0 / 3.0)) if middle > 1e-200 else 0.0
+    return math.sqrt(size / middle) if middle > 1e-200 else 0.0
 
 
 @njit(**KERNEL)

@@ -176,20 +176,22 @@ def _predict(w: Array) -> bool:
 
 
 @njit(**KERNEL)
-def _refresh(w: Array) -> bool:
+def _refresh(w: Array, doubtful: bool) -> bool:
     """Make the Jacobian anew at the present unknowns, keeping the residual.
 
-    False where it is singular, or has changed so much that a singular point may have been passed.
+    False where it is singular or, if that is ``doubtful``, has changed so much that a singular point
+    may have been passed.
     """
     for k in range(m.UNKNOWNS):
         w[m.SAVED + k] = w[m.RESIDUAL + k]
     if not linearise(w):
         return False
-    change = changed(w)
-    if not change <= CHANGE:
-        w[m.IN_DOUBT] = 1.0
-        return False
-    make_sure(w, change)
+    if doubtful:
+        change = changed(w)
+        if not change <= CHANGE:
+            w[m.IN_DOUBT] = 1.0
+            return False
+        make_sure(w, change)
     for k in range(m.UNKNOWNS):
         w[m.RESIDUAL + k] = w[m.SAVED + k]
     return True
@@ -201,7 +203,7 @@ def _certify(w: Array) -> bool:
     close = 1.0
     if not moved_from_sure(w) <= w[m.SURE_WITHIN]:
         # A singular point may lie between.
-        if not _refresh(w):
+        if not _refresh(w, True):
             return False
         close = CLOSE
     w[m.STEPS] = float(plan_steps(w))
@@ -210,9 +212,9 @@ def _certify(w: Array) -> bool:
         now = evaluate(w)
         if not now < CONTRACTION * previous:
             # Also where a number is not finite.
-            if not now < 1e6 or not _refresh(w):
+            if not now < 1e6 or not _refresh(w, previous < 1e6):
                 return False
-        elif k == 0 and now > w[m.ACCEPT] and w[m.AGE] >= OLD and not _refresh(w):
+        elif k == 0 and now > w[m.ACCEPT] and w[m.AGE] >= OLD and not _refresh(w, False):
             return False
         solve_linear(w)
         if (
