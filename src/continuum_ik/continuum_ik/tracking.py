@@ -63,7 +63,7 @@ from continuum_ik.rod import KERNEL, Array
 #: Evaluations that tracking may spend on one target before the continuation takes over.
 TRACK_EVALUATIONS = 6
 #: Solves after which a Jacobian is made anew as soon as a prediction misses.
-OLD = 5.0
+OLD = 9.0
 #: A chord step must leave less than this of the sum of squares, or the Jacobian is made anew.
 CONTRACTION = 0.01
 #: Furthest target from the last one that tracking tries, as part of the robot's size, and largest
@@ -179,8 +179,8 @@ def _predict(w: Array) -> bool:
 def _refresh(w: Array, doubtful: bool) -> bool:
     """Make the Jacobian anew at the present unknowns, keeping the residual.
 
-    False where it is singular or, if that is ``doubtful``, has changed so much that a singular point
-    may have been passed.
+    False where it is singular or, if the branch is ``doubtful``, has changed so much that a
+    singular point may have been passed.
     """
     for k in range(m.UNKNOWNS):
         w[m.SAVED + k] = w[m.RESIDUAL + k]
