@@ -55,7 +55,8 @@ FLAGS = [
 ]
 KEYS = [panel.key for panel in PANELS]
 
-pytestmark = [pytest.mark.stack, pytest.mark.slow]
+#: The first start compiles every kernel that no other test has compiled yet.
+pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(700)]
 in_browser = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 
 #: What the launch file is told: no page of its own, and few robots, for a machine without a GPU.
@@ -73,7 +74,7 @@ def graph():
         )
         try:
             ready = made.call(
-                CheckReady, "/stack_monitor/check_ready", CheckReady.Request(wait=240.0), 260.0
+                CheckReady, "/stack_monitor/check_ready", CheckReady.Request(wait=500.0), 520.0
             )
             assert ready.ready, ready.status.message
             made.dashboard = made.add(Dashboard, {"port": 0, "rate": 4.0})
