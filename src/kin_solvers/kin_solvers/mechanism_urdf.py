@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kin_common.errors import InvalidInput
-from kin_common.rotations import inverse_transform
+from kin_common.rotations import exp_so3, inverse_transform, transform
 from kin_common.urdf import Closure, Urdf, UrdfJoint
 from kin_solvers.errors import MechanismError
 from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable
@@ -16,6 +16,9 @@ from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable
 __all__ = ["arm_from_urdf", "loops_from_urdf"]
 
 Matrix = NDArray[np.float64]
+
+#: Largest multiplier of a joint that follows another.
+MAX_MULTIPLE = 4
 
 
 def arm_from_urdf(urdf: Urdf, target: ArrayLike, *, base: str = "", tip: str = "") -> Mechanism:
@@ -36,7 +39,7 @@ def arm_from_urdf(urdf: Urdf, target: ArrayLike, *, base: str = "", tip: str = "
             )
         tip = leaves[0]
     chain = _chain(urdf, base, tip)
-    builder = _Builder()
+    builder = _Builder(urdf)
     factors = builder.forward(chain)
     arm = Mechanism(
         urdf.name,
@@ -60,7 +63,7 @@ def loops_from_urdf(urdf: Urdf, closures: list[Closure]) -> Mechanism:
     """
     if not closures:
         raise MechanismError("closures", "there are none; the mechanism would have no loop")
-    builder = _Builder()
+    builder = _Builder(urdf)
     loops = []
     for closure in closures:
         for link in (closure.link_a, closure.link_b):
@@ -137,7 +140,8 @@ def _about(axis: Matrix, index: int, sign: int) -> list[Constant | Motion]:
 class _Builder:
     """Collects variables while chains are written as factors."""
 
-    def __init__(self) -> None:
+    def __init__(self, urdf: Urdf) -> None:
+        self.urdf = urdf
         self.variables: list[Variable] = []
         self.index: dict[str, int] = {}
 
@@ -167,19 +171,79 @@ class _Builder:
     def _motion(self, joint: UrdfJoint, sign: int) -> list[Constant | Motion]:
         if not joint.moves:
             return []
-        if joint.mimic is not None:
+        axis = np.asarray(joint.axis, dtype=np.float64)
+        if joint.mimic is None:
+            return _about(axis, self.add(_variable(joint)), sign)
+        return self._follow(joint, axis, sign)
+
+    def _follow(self, joint: UrdfJoint, axis: Matrix, sign: int) -> list[Constant | Motion]:
+        """A joint that follows another: whole multiples of its motion, and a constant."""
+        where = f"joint {joint.name}"
+        leader, multiplier, offset = _leader(self.urdf, joint)
+        if _is_turn(leader) != _is_turn(joint):
+            raise MechanismError(where, f"mimics {leader.name}, which is of another kind")
+        times = round(multiplier)
+        if times == 0 or abs(times) > MAX_MULTIPLE or abs(multiplier - times) > 1e-12:
             raise MechanismError(
-                f"joint {joint.name}", "mimics another joint, which is not supported"
+                where,
+                f"mimics {leader.name} with the multiplier {multiplier:g}; supported are whole "
+                f"numbers from -{MAX_MULTIPLE} to {MAX_MULTIPLE}, without 0",
             )
-        if joint.type in ("revolute", "continuous"):
-            lower, upper = joint.lower, joint.upper
-            if joint.type == "continuous" or not (math.isfinite(lower) and math.isfinite(upper)):
-                lower, upper = -math.pi, math.pi
-            index = self.add(Variable(joint.name, "rotation", lower, upper))
-        elif joint.type == "prismatic":
-            if not (math.isfinite(joint.lower) and math.isfinite(joint.upper)):
-                raise MechanismError(f"joint {joint.name}", "is prismatic and has no limits")
-            index = self.add(Variable(joint.name, "translation", joint.lower, joint.upper))
+        variable = _variable(leader)
+        own = _variable(joint)
+        if not own.cyclic:  # the leader must keep the follower within its limits, too
+            ends = sorted(((own.lower - offset) / times, (own.upper - offset) / times))
+            known = self.variables[self.index[leader.name]] if leader.name in self.index else None
+            variable = known or variable
+            lower, upper = max(variable.lower, ends[0]), min(variable.upper, ends[1])
+            if not lower < upper:
+                raise MechanismError(where, f"cannot follow {leader.name} within its limits")
+            variable = Variable(variable.name, variable.kind, lower, upper)
+            index = self.add(variable)
+            self.variables[index] = variable
         else:
-            raise MechanismError(f"joint {joint.name}", f"has the unsupported type {joint.type!r}")
-        return _about(np.asarray(joint.axis, dtype=np.float64), index, sign)
+            index = self.add(variable)
+        step = 1 if times > 0 else -1
+        motions = _about(axis, index, sign * step) * abs(times)
+        return [*motions, Constant(_moved(joint, axis, sign * offset))]
+
+
+def _is_turn(joint: UrdfJoint) -> bool:
+    return joint.type in ("revolute", "continuous")
+
+
+def _leader(urdf: Urdf, joint: UrdfJoint) -> tuple[UrdfJoint, float, float]:
+    """The joint at the end of a chain of mimics, and q = multiplier * (its position) + offset."""
+    multiplier, offset, seen = 1.0, 0.0, set()
+    while joint.mimic is not None:
+        if joint.name in seen:
+            raise MechanismError(f"joint {joint.name}", "mimics itself")
+        seen.add(joint.name)
+        offset += multiplier * joint.mimic.offset
+        multiplier *= joint.mimic.multiplier
+        joint = urdf.joints[joint.mimic.joint]
+    return joint, multiplier, offset
+
+
+def _moved(joint: UrdfJoint, axis: Matrix, value: float) -> Matrix:
+    """The motion of a joint by a constant."""
+    axis = axis / np.linalg.norm(axis)
+    return (
+        transform(exp_so3(axis * value), np.zeros(3))
+        if _is_turn(joint)
+        else transform(np.eye(3), axis * value)
+    )
+
+
+def _variable(joint: UrdfJoint) -> Variable:
+    """The unknown of a joint."""
+    if _is_turn(joint):
+        lower, upper = joint.lower, joint.upper
+        if joint.type == "continuous" or not (math.isfinite(lower) and math.isfinite(upper)):
+            lower, upper = -math.pi, math.pi
+        return Variable(joint.name, "rotation", lower, upper)
+    if joint.type == "prismatic":
+        if not (math.isfinite(joint.lower) and math.isfinite(joint.upper)):
+            raise MechanismError(f"joint {joint.name}", "is prismatic and has no limits")
+        return Variable(joint.name, "translation", joint.lower, joint.upper)
+    raise MechanismError(f"joint {joint.name}", f"has the unsupported type {joint.type!r}")

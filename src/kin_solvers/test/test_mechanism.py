@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kin_common.errors import InvalidInput, LimitExceeded
+from kin_common.rotations import exp_so3
 from kin_common.urdf import load_closures, load_urdf
 from kin_solvers import (
     Constant,
@@ -166,6 +167,38 @@ def test_arm_from_urdf_closes_at_its_forward_kinematics():
         arm_from_urdf(load_urdf(URDF), pose, tip="nowhere")
 
 
+MIMIC = """
+<robot name="fingers">
+  <link name="base"/><link name="l1"/><link name="l2"/><link name="l3"/>
+  <joint name="j1" type="revolute"><parent link="base"/><child link="l1"/>
+    <axis xyz="0 0 1"/><limit lower="-2" upper="2" effort="1" velocity="1"/></joint>
+  <joint name="j2" type="revolute"><parent link="l1"/><child link="l2"/><origin xyz="1 0 0"/>
+    <axis xyz="0 0.6 0.8"/><limit lower="-1" upper="1" effort="1" velocity="1"/>
+    <mimic joint="j1" multiplier="-2" offset="0.3"/></joint>
+  <joint name="j3" type="continuous"><parent link="l2"/><child link="l3"/>
+    <origin xyz="0.8 0 0"/><axis xyz="0 0 1"/></joint>
+</robot>
+"""
+
+
+def test_a_joint_that_mimics_another():
+    q = 0.4
+    axis = np.array([0.0, 0.6, 0.8])
+    turn = np.eye(4)
+    turn[:3, :3] = exp_so3(axis * (-2.0 * q + 0.3))
+    pose = rotation(2, q) @ translation(0, 1.0) @ turn @ translation(0, 0.8) @ rotation(2, -1.1)
+    arm = arm_from_urdf(load_urdf(MIMIC), pose)
+    assert arm.names == ("j1", "j3")
+    assert arm.residual([q, -1.1]) < 1e-14
+    # j2 = 0.3 - 2 j1 stays within [-1, 1]
+    assert arm.variables[0].lower == pytest.approx(-0.35)
+    assert arm.variables[0].upper == pytest.approx(0.65)
+    with pytest.raises(MechanismError, match=r"multiplier 0\.5"):
+        arm_from_urdf(load_urdf(MIMIC.replace('"-2"', '"0.5"')), pose)
+    with pytest.raises(MechanismError, match="itself"):
+        arm_from_urdf(load_urdf(MIMIC.replace('mimic joint="j1"', 'mimic joint="j2"')), pose)
+
+
 CLOSED = """
 <robot name="four_bar">
   <link name="ground"/><link name="crank"/><link name="coupler"/><link name="rocker"/>
@@ -215,7 +248,7 @@ def test_prismatic_rows_of_a_table():
 def test_library_is_complete_and_consistent():
     wanted = (
         "bennett planar_four_bar spherical_four_bar manseur_doty puma560 ur5 iiwa7 three_rpr "
-        "bricard double_butterfly stewart"
+        "bricard double_butterfly stewart dietmaier"
     )
     assert set(wanted.split()) <= set(library.NAMES)
     for name in library.NAMES:
