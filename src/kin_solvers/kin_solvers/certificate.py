@@ -20,6 +20,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kin_solvers.equations import Equations
+from kin_solvers.errors import CuikError
+from kin_solvers.planar import parallel_axis, plane_of
 from kin_solvers.system import UNIT_ROUNDOFF, System
 
 __all__ = ["Certifier"]
@@ -30,19 +32,20 @@ _WIDEN = 2.0 * 2.0**-52
 _TINY = 1e-300
 
 jit = njit(cache=True, nogil=True)
+helper = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
-@jit
+@helper
 def _down(x: Any) -> Any:
     return x - abs(x) * _WIDEN - _TINY
 
 
-@jit
+@helper
 def _up(x: Any) -> Any:
     return x + abs(x) * _WIDEN + _TINY
 
 
-@jit
+@helper
 def _times(a: Any, b: Any, c: Any, d: Any) -> Any:
     """[a, b] [c, d], outward."""
     p = a * c
@@ -52,7 +55,7 @@ def _times(a: Any, b: Any, c: Any, d: Any) -> Any:
     return _down(min(p, q, r, s)), _up(max(p, q, r, s))
 
 
-@jit
+@helper
 def _multiply(A: Any, B: Any, out: Any, unit_a: Any, unit_b: Any) -> Any:
     """Out = A B for interval matrices of shape (3, 4, 2) with last row (0, 0, 0, unit)."""
     for r in range(3):
@@ -71,7 +74,7 @@ def _multiply(A: Any, B: Any, out: Any, unit_a: Any, unit_b: Any) -> Any:
     return unit_a
 
 
-@jit
+@helper
 def _cosine(a: Any, b: Any) -> Any:
     """Cos of [a, b], outward; also far from zero."""
     if b - a >= 2.0 * math.pi:
@@ -91,7 +94,7 @@ def _cosine(a: Any, b: Any) -> Any:
     return max(lo, -1.0), min(hi, 1.0)
 
 
-@jit
+@helper
 def _motion(translation: Any, a: Any, b: Any, derivative: Any, Z: Any) -> Any:
     """Interval matrix of a motion, or of its derivative, over [a, b]."""
     for r in range(3):
@@ -196,7 +199,7 @@ def enclose(
             before[:, :, :] = X
 
 
-@jit
+@helper
 def _residual(end: Any, row: Any, F: Any) -> Any:
     """Position and half the skew part of an interval matrix."""
     for r in range(3):
@@ -249,7 +252,7 @@ class Certifier:
     def __init__(self, system: System) -> None:
         self.system = system
         self.equations = Equations(system)
-        self.rows = _square_rows(system)
+        self.rows = _independent_rows(system)
         self.delta = 16.0 * UNIT_ROUNDOFF * (1.0 + system.reach)
 
     @property
@@ -259,6 +262,8 @@ class Certifier:
 
     def _enclose(self, lower: Array, upper: Array) -> tuple[Array, Array, bool]:
         s = self.system
+        if self.rows is None:
+            raise CuikError("a system that is not square has no certificates")
         F = np.zeros((6 * len(s.point), 2))
         J = np.zeros((6 * len(s.point), s.size, 2))
         near = np.zeros(1, dtype=np.bool_)
@@ -266,7 +271,7 @@ class Certifier:
             s.translation, s.offsets, s.factor_variable, s.C, s.C_first, s.point, self.delta,
             lower, upper, F, J, near,
         )  # fmt: skip
-        return F[self.rows], J[self.rows], bool(near[0])
+        return _combine(self.rows, F), _combine(self.rows, J), bool(near[0])
 
     def root(self, lower: Array, upper: Array) -> Array | None:
         """A numerical root in or near a box, shape (V,); None if Newton finds none there."""
@@ -296,7 +301,7 @@ class Certifier:
         radius = np.maximum(0.05 * (upper - lower), 1e-9)
         region_lower = np.minimum(lower, x) - radius
         region_upper = np.maximum(upper, x) + radius
-        J = self.equations(x)[1][self.rows]
+        J = self.rows @ self.equations(x)[1]
         if np.linalg.cond(J) > 1e10:
             return None
         Y = np.ascontiguousarray(np.linalg.inv(J), dtype=np.float64)
@@ -327,30 +332,37 @@ class Certifier:
         return K_lower, K_upper
 
 
-def _square_rows(system: System) -> NDArray[np.int64] | None:
-    """Rows of the residuals that make the system square, or None.
+def _independent_rows(system: System) -> Array | None:
+    """Combinations of the residuals that make the system square, shape (V, 6 L), or None.
 
-    A loop in space has 6; one closed by a point 3; a spherical one (no reach) its 3 rotations; a
-    planar one its rotation about z and its translations along x and y.
+    A loop in space has 6; one closed by a point 3; a spherical one (no reach) its 3 rotations. With
+    all rotations about parallel axes only the rotation about them is left, and in a planar loop the
+    translations in the plane: the other residuals vanish for every configuration.
     """
-    rows: list[int] = []
-    kept: tuple[int, ...]
+    blocks: list[Array] = []
     for l, point in enumerate(system.point):
-        block = range(system.offsets[l], system.offsets[l + 1])
+        parallel = parallel_axis(system, l)
+        place, turn = np.eye(3), np.eye(3)
+        if parallel is not None:
+            turn = parallel.axis[None]
+            if parallel.planar:
+                place = plane_of(parallel.axis)
+        if system.reach[l] < 1e-12:
+            place = np.empty((0, 3))
         if point:
-            kept = (0, 1, 2)
-        elif system.reach[l] < 1e-12:
-            kept = (3, 4, 5)
-        elif all(_planar(system, f) for f in block):
-            kept = (0, 1, 5)
-        else:
-            kept = (0, 1, 2, 3, 4, 5)
-        rows += [6 * l + r for r in kept]
-    return np.array(rows, dtype=np.int64) if len(rows) == system.size else None
+            turn = np.empty((0, 3))
+        block = np.zeros((len(place) + len(turn), 6 * len(system.point)))
+        block[: len(place), 6 * l : 6 * l + 3] = place
+        block[len(place) :, 6 * l + 3 : 6 * l + 6] = turn
+        blocks.append(block)
+    rows = np.concatenate(blocks)
+    return rows if len(rows) == system.size else None
 
 
-def _planar(system: System, f: int) -> bool:
-    """Whether a factor is a rotation about z followed by a constant that keeps the x-y plane."""
-    c = system.C[f]
-    out_of_plane = max(abs(c[r]) for r in (2, 6, 8, 9, 11))
-    return bool(not system.translation[system.factor_variable[f]] and out_of_plane < 1e-15)
+def _combine(rows: Array, x: Array) -> Array:
+    """Combinations of intervals, outward: rows, shape (M, N), times x, shape (N, ..., 2)."""
+    middle, radius = 0.5 * (x[..., 0] + x[..., 1]), 0.5 * (x[..., 1] - x[..., 0])
+    centre = np.tensordot(rows, middle, 1)
+    size = np.tensordot(np.abs(rows), radius, 1)
+    size += 1e-14 * (np.tensordot(np.abs(rows), np.abs(middle) + radius, 1)) + _TINY
+    return np.stack([centre - size, centre + size], axis=-1)

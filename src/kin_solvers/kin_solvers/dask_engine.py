@@ -15,8 +15,7 @@ import numpy as np
 from kin_common.task import Task
 from kin_solvers.errors import SettingsError
 from kin_solvers.mechanism import Mechanism
-from kin_solvers.paper import PaperSearch
-from kin_solvers.solve import Boxes, FastSearch, Outcome, Search, Settings, run_rounds
+from kin_solvers.solve import Boxes, Outcome, Search, Settings, make_search, run_rounds
 from kin_solvers.system import System
 
 __all__ = ["run_on_cluster"]
@@ -30,15 +29,9 @@ def solve_chunk(
 ) -> tuple[Outcome, float]:
     """Run one chunk on a worker; also returns the time it took [s]."""
     started = time.perf_counter()
-    outcome = _search(mechanism, settings).run(boxes, limit, np.zeros(1, dtype=np.int64))
+    search = make_search(mechanism, System.of(mechanism), settings)
+    outcome = search.run(boxes, limit, np.zeros(1, dtype=np.int64))
     return outcome, time.perf_counter() - started
-
-
-def _search(mechanism: Mechanism, settings: Settings) -> Search:
-    system = System.of(mechanism)
-    if settings.method == "fast":
-        return FastSearch(system, settings.sigma, settings.rho)
-    return PaperSearch(mechanism, system, settings.sigma, settings.rho)
 
 
 def run_on_cluster(

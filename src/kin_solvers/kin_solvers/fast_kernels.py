@@ -21,6 +21,26 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from kin_solvers.lanes import (
+    ROW,
+    VECTOR,
+    address,
+    columns,
+    combine,
+    dot,
+    fold_2,
+    fold_3,
+    fold_4,
+    fold_values_2,
+    fold_values_3,
+    fold_values_4,
+    four_dots,
+    multiply,
+    multiply_derivative,
+    turn_columns,
+    turn_rows,
+)
+
 #: Half-width under which an arc is enclosed by a triangle [rad].
 NARROW = 0.6
 #: Padding of angles and of hull coordinates against rounding.
@@ -28,10 +48,22 @@ PAD = 4e-15
 
 #: Entries of a conformal matrix: rotation and translation (3 x 4), then 2 t'R (3) and |t|^2.
 ROWS = 16
+#: Pieces into which a box is cut at most.
+MOST_PIECES = 4
+#: Part of a null space that a variable must have to become its parameter.
+PARAMETER_SHARE = 0.1
 #: Rows of the preconditioned system that are evaluated together.
 LANES = 4
 
 jit = njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz", "contract"})
+#: For functions that only kernels call: no entry from Python, which takes long to compile.
+helper = njit(
+    nogil=True,
+    error_model="numpy",
+    fastmath={"nnan", "nsz", "contract"},
+    no_cpython_wrapper=True,
+    no_cfunc_wrapper=True,
+)
 
 # Rows of a hull: cosine and sine of its vertices, and sine and cosine relative to the middle.
 Y, Z, U, V = 0, 1, 2, 3
@@ -40,7 +72,7 @@ _TWO_PI = 2.0 * math.pi
 _INF = math.inf
 
 
-@jit
+@helper
 def enclose(
     lower: Any, upper: Any, translation: Any, count: Any, hull: Any, middle: Any, half: Any
 ) -> Any:
@@ -110,120 +142,71 @@ def enclose(
     return widest, wide
 
 
-@jit
-def _vertex_matrix(
+@helper
+def vertex_matrix(
     C: Any, f: Any, translation: Any, y: Any, z: Any, inverse: Any, G: Any, g: Any
 ) -> Any:
     """G[g] = Z C[f], or C[f] Z^-1 (given the inverse constants), at one vertex."""
-    if inverse:
-        if translation:
-            for r in range(ROWS):
-                G[g, r] = C[f, r]
-            for r in range(3):
-                G[g, 4 * r + 3] -= y * C[f, 4 * r + 2]
-            G[g, 14] -= 2.0 * y
-            G[g, 15] += y * y - y * C[f, 14]
+    if not translation:
+        if inverse:
+            turn_columns(address(G) + ROW * g, address(C) + ROW * f, y, z)
         else:
-            for r in range(4):
-                c0 = C[f, 4 * r]
-                c1 = C[f, 4 * r + 1]
-                G[g, 4 * r] = y * c0 - z * c1
-                G[g, 4 * r + 1] = z * c0 + y * c1
-                G[g, 4 * r + 2] = C[f, 4 * r + 2]
-                G[g, 4 * r + 3] = C[f, 4 * r + 3]
-    elif translation:
-        for r in range(ROWS):
-            G[g, r] = C[f, r]
+            turn_rows(address(G) + ROW * g, address(C) + ROW * f, y, z)
+        return
+    for r in range(ROWS):
+        G[g, r] = C[f, r]
+    if inverse:
+        for r in range(3):
+            G[g, 4 * r + 3] -= y * C[f, 4 * r + 2]
+        G[g, 14] -= 2.0 * y
+        G[g, 15] += y * y - y * C[f, 14]
+    else:
         G[g, 11] += y
         for c in range(3):
             G[g, 12 + c] += 2.0 * y * C[f, 8 + c]
         G[g, 15] += y * y + 2.0 * y * C[f, 11]
-    else:
-        a0 = C[f, 0]
-        a1 = C[f, 1]
-        a2 = C[f, 2]
-        a3 = C[f, 3]
-        b0 = C[f, 4]
-        b1 = C[f, 5]
-        b2 = C[f, 6]
-        b3 = C[f, 7]
-        G[g, 0] = y * a0 - z * b0
-        G[g, 1] = y * a1 - z * b1
-        G[g, 2] = y * a2 - z * b2
-        G[g, 3] = y * a3 - z * b3
-        G[g, 4] = z * a0 + y * b0
-        G[g, 5] = z * a1 + y * b1
-        G[g, 6] = z * a2 + y * b2
-        G[g, 7] = z * a3 + y * b3
-        for r in range(8, ROWS):
-            G[g, r] = C[f, r]
 
 
-@jit
-def _multiply(M: Any, i: Any, G: Any, j: Any, E: Any, unit: Any, out: Any, k: Any) -> Any:
-    """out[k] = M[i] G[j] for conformal matrices.
-
-    E = (0, 0, 0, 1) keeps the four columns alike, so that they share vector instructions; ``unit``
-    is the middle entry of M (0 for a derivative). Rows are addressed by number, because a slice
-    would count references in the innermost loop.
-    """
-    for r in range(4):
-        a = M[i, 4 * r]
-        b = M[i, 4 * r + 1]
-        c = M[i, 4 * r + 2]
-        d = M[i, 4 * r + 3]
-        e = unit if r == 3 else 0.0
-        # All four before the first store: the compiler must assume that ``out`` overlaps G.
-        x0 = a * G[j, 0] + b * G[j, 4] + c * G[j, 8] + d * E[0] + e * G[j, 12]
-        x1 = a * G[j, 1] + b * G[j, 5] + c * G[j, 9] + d * E[1] + e * G[j, 13]
-        x2 = a * G[j, 2] + b * G[j, 6] + c * G[j, 10] + d * E[2] + e * G[j, 14]
-        x3 = a * G[j, 3] + b * G[j, 7] + c * G[j, 11] + d * E[3] + e * G[j, 15]
-        out[k, 4 * r] = x0
-        out[k, 4 * r + 1] = x1
-        out[k, 4 * r + 2] = x2
-        out[k, 4 * r + 3] = x3
+@helper
+def _times_all(source: Any, n: Any, G: Any, m: Any, out: Any) -> Any:
+    """out[i n + j] = source[j] G[i], given the addresses of the first rows."""
+    for i in range(m):
+        for j in range(n):
+            multiply(out, source + ROW * j, G + ROW * i, 1.0)
+            out += ROW
 
 
-@jit
-def _vertex_products(
-    sides: Any, base: Any, spare: Any, G: Any, E: Any, first: Any, length: Any, counts: Any
+@helper
+def vertex_products(
+    sides: Any, base: Any, spare: Any, G: Any, first: Any, length: Any, counts: Any
 ) -> Any:
     """All vertex products of one half-loop, in the rows ``base``, ``base`` + 1, ... of ``sides``.
 
     Joint t of the half varies with the stride product(counts[:t]).
     """
+    out = address(sides) + ROW * base
+    other = address(spare)
+    g = address(G) + 4 * ROW * first
     n = counts[first]
     if length == 1:
         for i in range(n):
-            for r in range(ROWS):
-                sides[base + i, r] = G[4 * first + i, r]
+            combine(out + ROW * i, g + ROW * i, 1.0, g + ROW * i, 0.0)
         return n
     m = counts[first + 1]
-    if length % 2 == 0:  # the last product lands in ``sides``
-        for i in range(m):
-            for j in range(n):
-                _multiply(G, 4 * first + j, G, 4 * first + 4 + i, E, 1.0, sides, base + i * n + j)
-    else:
-        for i in range(m):
-            for j in range(n):
-                _multiply(G, 4 * first + j, G, 4 * first + 4 + i, E, 1.0, spare, i * n + j)
+    # The last product lands in ``sides``.
+    _times_all(g, n, g + 4 * ROW, m, out if length % 2 == 0 else other)
     n *= m
     for t in range(2, length):
         m = counts[first + t]
-        g = 4 * (first + t)
         if (length - t) % 2 == 1:
-            for i in range(m):
-                for j in range(n):
-                    _multiply(spare, j, G, g + i, E, 1.0, sides, base + i * n + j)
+            _times_all(other, n, g + 4 * ROW * t, m, out)
         else:
-            for i in range(m):
-                for j in range(n):
-                    _multiply(sides, base + j, G, g + i, E, 1.0, spare, i * n + j)
+            _times_all(out, n, g + 4 * ROW * t, m, other)
         n *= m
     return n
 
 
-@jit
+@helper
 def _cut_loops(
     offsets: Any,
     owner: Any,
@@ -242,8 +225,6 @@ def _cut_loops(
     sides: Any,
     spare: Any,
     sizes: Any,
-    E: Any,
-    X: Any,
 ) -> Any:
     """Cut every loop in halves at a place that moves with ``rotate``; all vertex products."""
     width = spare.shape[0]
@@ -265,60 +246,77 @@ def _cut_loops(
                 y = hull[k, Y, i]
                 z = hull[k, Z, i]
                 if t < p:
-                    _vertex_matrix(C_inverse, o + f, translation[k], y, z, True, G, g + i)
+                    vertex_matrix(C_inverse, o + f, translation[k], y, z, True, G, g + i)
                 else:
-                    _vertex_matrix(C, o + f, translation[k], y, z, False, G, g + i)
+                    vertex_matrix(C, o + f, translation[k], y, z, False, G, g + i)
         if point[l]:  # the leading constant belongs to the inverse half
-            g = 4 * (o + p - 1)
+            g = address(G) + 4 * ROW * (o + p - 1)
             for i in range(G_count[o + p - 1]):
-                for r in range(ROWS):
-                    X[0, r] = G[g + i, r]
-                _multiply(X, 0, C_first, l, E, 1.0, G, g + i)
+                multiply(g + ROW * i, g + ROW * i, address(C_first) + ROW * l, 1.0)
         base = 2 * l * width
-        sizes[2 * l] = _vertex_products(sides, base, spare, G, E, o, p, G_count)
-        sizes[2 * l + 1] = _vertex_products(sides, base + width, spare, G, E, o + p, n - p, G_count)
+        sizes[2 * l] = vertex_products(sides, base, spare, G, o, p, G_count)
+        sizes[2 * l + 1] = vertex_products(sides, base + width, spare, G, o + p, n - p, G_count)
 
 
-@jit
-def _extremes(
-    values: Any, base: Any, size: Any, stride: Any, vertices: Any, low: Any, high: Any, row: Any
+@helper
+def fold_side(
+    values: Any,
+    vectors: Any,
+    counts: Any,
+    first: Any,
+    length: Any,
+    size: Any,
+    low: Any,
+    high: Any,
+    block_low: Any,
+    block_high: Any,
 ) -> Any:
-    """Extremes of every column for each vertex i of the joint with this stride: low[row + i].
+    """Extremes for each vertex i of each joint t of a half: rows 4 t + i of the blocks.
 
-    With stride = size and one vertex: over all rows.
+    The joints in turn, the slowest-varying first: its vertices are blocks of what is left, and
+    folding these into one leaves the extremes over that joint. At the end the first rows of ``low``
+    and ``high`` hold the extremes of everything.
+
+    Args:
+        values: Address of the values, rows of ``vectors`` vectors.
+        vectors: Vectors in a row.
+        counts: Vertices of each joint.
+        first: First joint of the half.
+        length: Joints of the half.
+        size: Rows of values.
+        low: Address of room for as many rows.
+        high: The same.
+        block_low: Address of the blocks.
+        block_high: The same.
     """
-    for i in range(vertices):
-        start = base + i * stride
-        for c in range(0, ROWS, 4):
-            a0 = b0 = values[start, c]
-            a1 = b1 = values[start, c + 1]
-            a2 = b2 = values[start, c + 2]
-            a3 = b3 = values[start, c + 3]
-            for block in range(start, base + size, stride * vertices):
-                for j in range(block, block + stride):
-                    x0 = values[j, c]
-                    x1 = values[j, c + 1]
-                    x2 = values[j, c + 2]
-                    x3 = values[j, c + 3]
-                    a0 = x0 if x0 < a0 else a0
-                    a1 = x1 if x1 < a1 else a1
-                    a2 = x2 if x2 < a2 else a2
-                    a3 = x3 if x3 < a3 else a3
-                    b0 = x0 if x0 > b0 else b0
-                    b1 = x1 if x1 > b1 else b1
-                    b2 = x2 if x2 > b2 else b2
-                    b3 = x3 if x3 > b3 else b3
-            low[row + i, c] = a0
-            low[row + i, c + 1] = a1
-            low[row + i, c + 2] = a2
-            low[row + i, c + 3] = a3
-            high[row + i, c] = b0
-            high[row + i, c + 1] = b1
-            high[row + i, c + 2] = b2
-            high[row + i, c + 3] = b3
+    step = VECTOR * vectors
+    for t in range(length - 1, -1, -1):
+        m = counts[first + t]
+        n = size // m
+        for c in range(vectors):
+            o = VECTOR * c
+            a = low + o
+            b = high + o
+            x = block_low + 4 * t * step + o
+            y = block_high + 4 * t * step + o
+            if t == length - 1:
+                v = values + o
+                if m == 3:
+                    fold_values_3(v, v, n, step, a, b, x, y, step)
+                elif m == 4:
+                    fold_values_4(v, v, n, step, a, b, x, y, step)
+                else:
+                    fold_values_2(v, v, n, step, a, b, x, y, step)
+            elif m == 3:
+                fold_3(a, b, n, step, a, b, x, y, step)
+            elif m == 4:
+                fold_4(a, b, n, step, a, b, x, y, step)
+            else:
+                fold_2(a, b, n, step, a, b, x, y, step)
+        size = n
 
 
-@jit
+@helper
 def _clip(hull: Any, k: Any, coordinate: Any, low: Any, high: Any, row: Any, n: Any) -> Any:
     """Where a segment-trapezoid clipping leaves one coordinate: (from, to), empty if from > to.
 
@@ -358,10 +356,43 @@ def _clip(hull: Any, k: Any, coordinate: Any, low: Any, high: Any, row: Any, n: 
     return max(a, c), min(b, d)
 
 
-@jit
-def _intersect(k: Any, n: Any, h: Any, hull: Any, low: Any, high: Any, row: Any, clip: Any) -> Any:
+@helper
+def _span(s: Any, l0: Any, l1: Any, l2: Any) -> Any:
+    """Where the lower hull of (-s, l0), (0, l1), (s, l2) is <= 0: (from, to)."""
+    if l0 <= 0.0 and l2 <= 0.0:
+        return -s, s
+    a = -s
+    b = s
+    if l0 > 0.0:
+        a = _INF
+        if l1 <= 0.0:
+            a = s * (l0 / (l0 - l1)) - s
+        if l2 <= 0.0:
+            a = min(a, 2.0 * s * (l0 / (l0 - l2)) - s)
+            if l1 > 0.0:
+                a = min(a, s * (l1 / (l1 - l2)))
+    if l2 > 0.0:
+        b = -_INF
+        if l1 <= 0.0:
+            b = s - s * (l2 / (l2 - l1))
+        if l0 <= 0.0:
+            b = max(b, s - 2.0 * s * (l2 / (l2 - l0)))
+            if l1 > 0.0:
+                b = max(b, -s * (l1 / (l1 - l0)))
+    return a, b
+
+
+@helper
+def intersect(k: Any, n: Any, h: Any, hull: Any, low: Any, high: Any, row: Any, clip: Any) -> Any:
     """Clip variable k with one row of bounds; False if nothing is left."""
-    a, b = _clip(hull, k, U, low, high, row, n)
+    if n == 3:
+        s = hull[k, U, 2]
+        a, b = _span(s, low[row, 0], low[row, 1], low[row, 2])
+        c, d = _span(s, -high[row, 0], -high[row, 1], -high[row, 2])
+        a = max(a, c)
+        b = min(b, d)
+    else:
+        a, b = _clip(hull, k, U, low, high, row, n)
     if a > b + 2.0 * PAD * (1.0 + h):
         return False
     if a > clip[k, 0]:
@@ -379,8 +410,8 @@ def _intersect(k: Any, n: Any, h: Any, hull: Any, low: Any, high: Any, row: Any,
     return True
 
 
-@jit
-def _bend(first: Any, last: Any, owner: Any, translation: Any, half: Any) -> Any:
+@helper
+def bend(first: Any, last: Any, owner: Any, translation: Any, half: Any) -> Any:
     """How far the square of a travel lies under its secant, summed over the travels of a loop."""
     s = 0.0
     for f in range(first, last):
@@ -390,14 +421,13 @@ def _bend(first: Any, last: Any, owner: Any, translation: Any, half: Any) -> Any
     return s
 
 
-@jit
+@helper
 def _clip_raw(
     offsets: Any,
     owner: Any,
     point: Any,
     translation: Any,
     delta: Any,
-    count: Any,
     hull: Any,
     half: Any,
     G_count: Any,
@@ -408,6 +438,8 @@ def _clip_raw(
     sizes: Any,
     low: Any,
     high: Any,
+    block_low: Any,
+    block_high: Any,
     all_low: Any,
     all_high: Any,
     row_low: Any,
@@ -415,59 +447,68 @@ def _clip_raw(
     clip: Any,
 ) -> Any:
     """Clip with the equations of every loop as they are; False if empty."""
+    longest = block_low.shape[0] // 8
     for l in range(point.size):
         o = offsets[l]
         n = offsets[l + 1] - o
         p = cut[l]
-        bend = _bend(o, o + n, owner, translation, half)
+        sag = bend(o, o + n, owner, translation, half)
         for side in range(2):
-            size = sizes[2 * l + side]
-            _extremes(sides, (2 * l + side) * width, size, size, 1, all_low, all_high, side)
+            fold_side(
+                address(sides) + (2 * l + side) * width * ROW,
+                4,
+                G_count,
+                o if side == 0 else o + p,
+                p if side == 0 else n - p,
+                sizes[2 * l + side],
+                address(low),
+                address(high),
+                address(block_low) + 4 * side * longest * ROW,
+                address(block_high) + 4 * side * longest * ROW,
+            )
+            for r in range(ROWS):
+                all_low[side, r] = low[0, r]
+                all_high[side, r] = high[0, r]
         for r in range(ROWS):
             if point[l] and r % 4 != 3:
                 continue
-            bound = delta[l] + bend if r == 15 else delta[l]
+            bound = delta[l] + sag if r == 15 else delta[l]
             if all_low[1, r] - all_high[0, r] > bound or all_low[0, r] - all_high[1, r] > bound:
                 return False
-        stride = 1
         for t in range(n):
-            if t == p:
-                stride = 1
             side = 0 if t < p else 1
+            b = 4 * t if t < p else 4 * (longest + t - p)
             k = G_variable[o + t]
             m = G_count[o + t]
-            _extremes(sides, (2 * l + side) * width, sizes[2 * l + side], stride, m, low, high, 0)
             for r in range(ROWS):
                 if point[l] and r % 4 != 3:
                     continue
-                bound = delta[l] + bend if r == 15 else delta[l]
+                bound = delta[l] + sag if r == 15 else delta[l]
                 clips = False
                 for i in range(m):
                     if side == 0:
-                        a = all_low[1, r] - high[i, r] - bound
-                        b = all_high[1, r] - low[i, r] + bound
+                        x = all_low[1, r] - block_high[b + i, r] - bound
+                        y = all_high[1, r] - block_low[b + i, r] + bound
                     else:
-                        a = low[i, r] - all_high[0, r] - bound
-                        b = high[i, r] - all_low[0, r] + bound
-                    row_low[0, i] = a
-                    row_high[0, i] = b
-                    if a > 0.0 or b < 0.0:
+                        x = block_low[b + i, r] - all_high[0, r] - bound
+                        y = block_high[b + i, r] - all_low[0, r] + bound
+                    row_low[0, i] = x
+                    row_high[0, i] = y
+                    if x > 0.0 or y < 0.0:
                         clips = True
-                if clips and not _intersect(k, m, half[k], hull, row_low, row_high, 0, clip):
+                if clips and not intersect(k, m, half[k], hull, row_low, row_high, 0, clip):
                     return False
-            stride *= m
     return True
 
 
-@jit
-def _jacobian(
+@helper
+def jacobian(
     offsets: Any,
     point: Any,
     cut: Any,
     G: Any,
     G_count: Any,
     G_variable: Any,
-    E: Any,
     X: Any,
     mean: Any,
     after: Any,
@@ -480,6 +521,8 @@ def _jacobian(
     for k in range(J.shape[0]):
         for r in range(J.shape[1]):
             J[k, r] = 0.0
+    x = address(X)
+    a = address(after)
     for l in range(point.size):
         o = offsets[l]
         n = offsets[l + 1] - o
@@ -488,105 +531,126 @@ def _jacobian(
             first = o if side == 0 else o + p
             length = p if side == 0 else n - p
             sign = -0.5 if side == 0 else 0.5
+            g = address(G) + 4 * ROW * first
             for t in range(length):
-                g = 4 * (first + t)
-                h = g + G_count[first + t] - 1
-                for r in range(ROWS):
-                    mean[t, r] = 0.5 * (G[g, r] + G[h, r])
+                h = g + 4 * ROW * t
+                combine(address(mean) + ROW * t, h, 0.5, h + ROW * (G_count[first + t] - 1), 0.5)
             # after[t] = mean[t] mean[t+1] ...; after[0] serves as the product before t
             for r in range(ROWS):
                 unit = 1.0 if (r == 0 or r == 5 or r == 10) else 0.0
                 after[length, r] = unit
                 after[0, r] = unit
             for t in range(length - 1, 0, -1):
-                _multiply(mean, t, after, t + 1, E, 1.0, after, t)
+                multiply(a + ROW * t, address(mean) + ROW * t, a + ROW * (t + 1), 1.0)
             for t in range(length):
-                g = 4 * (first + t)
-                h = g + G_count[first + t] - 1
+                h = g + 4 * ROW * t
+                combine(x, h, -sign, h + ROW * (G_count[first + t] - 1), sign)
+                if t > 0:
+                    multiply_derivative(x, a, x)
+                multiply(x, x, a + ROW * (t + 1), 0.0)
                 k = G_variable[first + t]
-                for r in range(ROWS):
-                    X[0, r] = sign * (G[h, r] - G[g, r])
-                for r in range(4):
-                    a = after[0, 4 * r]
-                    b = after[0, 4 * r + 1]
-                    c = after[0, 4 * r + 2]
-                    for q in range(4):
-                        X[1, 4 * r + q] = a * X[0, q] + b * X[0, 4 + q] + c * X[0, 8 + q]
-                for q in range(4):
-                    X[1, 12 + q] += X[0, 12 + q]
-                _multiply(X, 1, after, t + 1, E, 0.0, X, 0)
-                for r in range(ROWS):
-                    if r % 4 == 3 or not point[l]:
+                if point[l]:
+                    for r in range(3, ROWS, 4):
                         J[k, ROWS * l + r] += X[0, r]
+                else:
+                    row = address(J) + 8 * (J.shape[1] * k + ROWS * l)
+                    combine(row, row, 1.0, x, 1.0)
                 if t + 1 < length:
-                    _multiply(after, 0, mean, t, E, 1.0, X, 0)
-                    for r in range(ROWS):
-                        after[0, r] = X[0, r]
+                    multiply(a, a, address(mean) + ROW * t, 1.0)
 
 
-@jit
-def _precondition(J: Any, N: Any, P: Any, eps: Any) -> Any:
-    """P = (J J' + eps I)^-1 J by Cholesky; any P is valid, so rounding does not matter."""
+@helper
+def find_parameter(N: Any, B: Any, V: Any, eps: Any) -> Any:
+    """The variable that is to be the parameter of a curve of solutions; -1 if there is none.
+
+    Args:
+        N: Cholesky factor of M = J J' + eps I below, inverse numbers of its diagonal on it.
+        B: Room for the inverse of the factor; B[k, k'] then gives column j of M^-1 in its last row.
+        V: Number of variables.
+        eps: The regularisation; eps M^-1 is near the projection on the null space of J'.
+
+    Returns:
+        The variable j that takes the largest part in the null space; B[V, k] = M^-1[k, j] /
+        M^-1[j, j].
+    """
+    best = -1
+    largest = PARAMETER_SHARE
+    for j in range(V):
+        B[j, j] = N[j, j]
+        part = B[j, j] * B[j, j]
+        for i in range(j + 1, V):
+            s = 0.0
+            for m in range(j, i):
+                s -= N[i, m] * B[m, j]
+            B[i, j] = s * N[i, i]
+            part += B[i, j] * B[i, j]
+        if eps * part > largest:
+            largest = eps * part
+            best = j
+    if best >= 0:
+        for k in range(V):
+            s = 0.0
+            for m in range(max(k, best), V):
+                s += B[m, k] * B[m, best]
+            B[V, k] = s * (eps / largest)
+    return best
+
+
+@helper
+def _precondition(J: Any, N: Any, B: Any, P: Any, eps: Any) -> Any:
+    """P = (J J' + eps I)^-1 J by Cholesky; any P is valid, so rounding does not matter.
+
+    On a curve of solutions (a null direction n of J') row k of P J' is e_k - n_k n: each variable
+    would be bounded by all others at once. Taking the right multiple of row j from the others
+    leaves e_k - (n_k / n_j) e_j: they are bounded by the parameter j alone.
+    """
     V, R = J.shape
+    loops = R // ROWS
+    a = address(J)
+    b = address(P)
+    row = 8 * R
     for i in range(V):
         for j in range(i + 1):
             s = 0.0
-            for r in range(R):
-                s += J[i, r] * J[j, r]
+            for l in range(loops):
+                s += dot(a + row * i + ROW * l, a + row * j + ROW * l)
             N[i, j] = s
         N[i, i] += eps
     for j in range(V):
         s = N[j, j]
         for m in range(j):
             s -= N[j, m] * N[j, m]
-        d = math.sqrt(max(s, 1e-30))
+        d = 1.0 / math.sqrt(max(s, 1e-30))
         N[j, j] = d
         for i in range(j + 1, V):
             s = N[i, j]
             for m in range(j):
                 s -= N[i, m] * N[j, m]
-            N[i, j] = s / d
+            N[i, j] = s * d
     for i in range(V):
-        for r in range(R):
-            P[i, r] = J[i, r]
-        for m in range(i):
-            x = N[i, m]
-            for r in range(R):
-                P[i, r] -= x * P[m, r]
-        x = 1.0 / N[i, i]
-        for r in range(R):
-            P[i, r] *= x
+        x = N[i, i]
+        for l in range(loops):
+            o = b + row * i + ROW * l
+            combine(o, a + row * i + ROW * l, x, o, 0.0)
+            for m in range(i):
+                combine(o, o, 1.0, b + row * m + ROW * l, -x * N[i, m])
     for i in range(V - 1, -1, -1):
-        for m in range(i + 1, V):
-            x = N[m, i]
-            for r in range(R):
-                P[i, r] -= x * P[m, r]
-        x = 1.0 / N[i, i]
-        for r in range(R):
-            P[i, r] *= x
+        x = N[i, i]
+        for l in range(loops):
+            o = b + row * i + ROW * l
+            combine(o, o, x, o, 0.0)
+            for m in range(i + 1, V):
+                combine(o, o, 1.0, b + row * m + ROW * l, -x * N[m, i])
+    j = find_parameter(N, B, V, eps)
+    if j >= 0:
+        for k in range(V):
+            if k != j:
+                for l in range(loops):
+                    o = b + row * k + ROW * l
+                    combine(o, o, 1.0, b + row * j + ROW * l, -B[V, k])
 
 
-@jit
-def _row_values(sides: Any, base: Any, size: Any, weights: Any, out: Any) -> Any:
-    """out[j, q] = sides[base + j] . weights[:, q] for LANES rows of P at once."""
-    for j in range(size):
-        a = 0.0
-        b = 0.0
-        c = 0.0
-        d = 0.0
-        for r in range(ROWS):
-            x = sides[base + j, r]
-            a += x * weights[r, 0]
-            b += x * weights[r, 1]
-            c += x * weights[r, 2]
-            d += x * weights[r, 3]
-        out[j, 0] = a
-        out[j, 1] = b
-        out[j, 2] = c
-        out[j, 3] = d
-
-
-@jit
+@helper
 def _level_shared(
     l: Any,
     side: Any,
@@ -611,6 +675,7 @@ def _level_shared(
     """
     sign = -1.0 if side == 0 else 1.0
     stride = 1
+    row = 8 * J.shape[1]
     for t in range(length):
         j = G_variable[first + t]
         m = G_count[first + t]
@@ -621,11 +686,9 @@ def _level_shared(
                 if j == k:
                     continue
                 total = 0.0
-                part = 0.0
-                for r in range(J.shape[1]):
-                    total += P[k, r] * J[j, r]
-                for r in range(ROWS * l, ROWS * l + ROWS):
-                    part += P[k, r] * J[j, r]
+                for i in range(J.shape[1] // ROWS):
+                    total += dot(address(P) + row * k + ROW * i, address(J) + row * j + ROW * i)
+                part = dot(address(P) + row * k + ROW * l, address(J) + row * j + ROW * l)
                 move = sign * (total / shared[j] - part)
                 slack[k] += 1e-14 * (abs(part) + abs(total))
                 for i in range(m):
@@ -636,55 +699,7 @@ def _level_shared(
         stride *= m
 
 
-@jit
-def _add_side(
-    side: Any,
-    first: Any,
-    length: Any,
-    k0: Any,
-    lanes: Any,
-    size: Any,
-    count: Any,
-    G_count: Any,
-    G_variable: Any,
-    value: Any,
-    row_low: Any,
-    row_high: Any,
-) -> Any:
-    """Add the bounds of one half of a loop to the rows k0, k0 + 1, ... of P F."""
-    for q in range(lanes):
-        k = k0 + q
-        stride = 1
-        m = 1
-        for t in range(length):
-            if G_variable[first + t] == k:
-                m = G_count[first + t]
-                break
-            stride *= G_count[first + t]
-        if m == 1:
-            stride = size
-        for i in range(m):
-            a = _INF
-            b = -_INF
-            for block in range(i * stride, size, stride * m):
-                for j in range(block, block + stride):
-                    x = value[j, q]
-                    a = x if x < a else a
-                    b = x if x > b else b
-            if side == 0:
-                x = -b
-                b = -a
-                a = x
-            if m == 1:
-                for j in range(count[k]):
-                    row_low[k, j] += a
-                    row_high[k, j] += b
-            else:
-                row_low[k, i] += a
-                row_high[k, i] += b
-
-
-@jit
+@helper
 def _clip_preconditioned(
     offsets: Any,
     owner: Any,
@@ -704,7 +719,12 @@ def _clip_preconditioned(
     J: Any,
     P: Any,
     column: Any,
+    norms: Any,
     value: Any,
+    low: Any,
+    high: Any,
+    lane_low: Any,
+    lane_high: Any,
     row_low: Any,
     row_high: Any,
     slack: Any,
@@ -717,33 +737,35 @@ def _clip_preconditioned(
         for i in range(4):
             row_low[k, i] = 0.0
             row_high[k, i] = 0.0
+    row = 8 * J.shape[1]
+    last = n_variables * row  # a row of zeros
     for k0 in range(0, n_variables, LANES):
         lanes = min(LANES, n_variables - k0)
         for l in range(point.size):
             o = offsets[l]
             n = offsets[l + 1] - o
             p = cut[l]
-            bend = _bend(o, o + n, owner, translation, half)
-            any_weight = False
-            for q in range(LANES):
-                norm = 0.0
-                if q < lanes:
-                    for r in range(ROWS):
-                        x = P[k0 + q, ROWS * l + r]
-                        column[r, q] = x
-                        norm += abs(x)
-                    slack[k0 + q] += norm * delta[l] + abs(column[15, q]) * bend
-                else:
-                    for r in range(ROWS):
-                        column[r, q] = 0.0
-                any_weight = any_weight or norm > 0.0
-            if not any_weight:
+            a = address(P) + ROW * l
+            columns(
+                address(column),
+                a + row * k0,
+                a + (row * (k0 + 1) if lanes > 1 else last),
+                a + (row * (k0 + 2) if lanes > 2 else last),
+                a + (row * (k0 + 3) if lanes > 3 else last),
+                address(norms),
+            )
+            if norms[0] + norms[1] + norms[2] + norms[3] == 0.0:
                 continue
+            sag = bend(o, o + n, owner, translation, half)
+            for q in range(lanes):
+                slack[k0 + q] += norms[q] * delta[l] + abs(column[15, q]) * sag
             for side in range(2):
                 first = o if side == 0 else o + p
                 length = p if side == 0 else n - p
                 size = sizes[2 * l + side]
-                _row_values(sides, (2 * l + side) * width, size, column, value)
+                rows = address(sides) + (2 * l + side) * width * ROW
+                for j in range(size):
+                    four_dots(address(value) + VECTOR * j, rows + ROW * j, address(column))
                 if point.size > 1:
                     _level_shared(
                         l,
@@ -762,17 +784,31 @@ def _clip_preconditioned(
                         value,
                         slack,
                     )
+                fold_side(
+                    address(value),
+                    1,
+                    G_count,
+                    first,
+                    length,
+                    size,
+                    address(low),
+                    address(high),
+                    address(lane_low),
+                    address(lane_high),
+                )
                 _add_side(
                     side,
                     first,
                     length,
                     k0,
                     lanes,
-                    size,
                     count,
                     G_count,
                     G_variable,
-                    value,
+                    low,
+                    high,
+                    lane_low,
+                    lane_high,
                     row_low,
                     row_high,
                 )
@@ -780,12 +816,50 @@ def _clip_preconditioned(
         for i in range(count[k]):
             row_low[k, i] -= slack[k]
             row_high[k, i] += slack[k]
-        if not _intersect(k, count[k], half[k], hull, row_low, row_high, k, clip):
+        if not intersect(k, count[k], half[k], hull, row_low, row_high, k, clip):
             return False
     return True
 
 
-@jit
+@helper
+def _add_side(
+    side: Any,
+    first: Any,
+    length: Any,
+    k0: Any,
+    lanes: Any,
+    count: Any,
+    G_count: Any,
+    G_variable: Any,
+    low: Any,
+    high: Any,
+    lane_low: Any,
+    lane_high: Any,
+    row_low: Any,
+    row_high: Any,
+) -> Any:
+    """Add the bounds of one half of a loop to the rows k0, k0 + 1, ... of P F."""
+    for q in range(lanes):
+        k = k0 + q
+        t = 0
+        while t < length and G_variable[first + t] != k:
+            t += 1
+        for i in range(count[k]):
+            if t < length:
+                a = lane_low[4 * t + i, q]
+                b = lane_high[4 * t + i, q]
+            else:
+                a = low[0, q]
+                b = high[0, q]
+            if side == 0:
+                row_low[k, i] -= b
+                row_high[k, i] -= a
+            else:
+                row_low[k, i] += a
+                row_high[k, i] += b
+
+
+@helper
 def _trim(lo: Any, hi: Any, centre: Any, e: Any) -> Any:
     """Take the open arc (centre - e, centre + e), repeated every turn, off the ends of [lo, hi]."""
     if e <= 0.0:
@@ -799,8 +873,8 @@ def _trim(lo: Any, hi: Any, centre: Any, e: Any) -> Any:
     return lo, hi
 
 
-@jit
-def _back_to_angle(
+@helper
+def back_to_angle(
     k: Any,
     translation: Any,
     cyclic: Any,
@@ -891,7 +965,8 @@ def search(
         rho: Volume ratio above which a box is split.
         limit: Boxes to process at most.
         tuning: (half-width above which raw rows are used, half-width up to which preconditioned
-            rows are used, factor of the regularisation).
+            rows are used, factor of the regularisation, ratio of the longest side above which a box
+            is split, if it is longer than this many sigmas).
         flag: Stop when flag[0] is not 0.
         found_lower: Room for the lower ends of the found boxes.
         found_upper: Room for their upper ends.
@@ -917,12 +992,12 @@ def search(
     n_variables = sigma.size
     n_loops = point.size
     n_factors = owner.size
-    longest = 1
+    most_joints = 1
     reach = 0.0
     for l in range(n_loops):
-        longest = max(longest, (offsets[l + 1] - offsets[l] + 1) // 2)
+        most_joints = max(most_joints, (offsets[l + 1] - offsets[l] + 1) // 2)
         reach = max(reach, reaches[l])
-    width = 4**longest
+    width = 4**most_joints
     count = np.zeros(n_variables, np.int64)
     hull = np.zeros((n_variables, 4, 4))
     middle = np.zeros(n_variables)
@@ -931,20 +1006,25 @@ def search(
     G_count = np.zeros(n_factors, np.int64)
     G_variable = np.zeros(n_factors, np.int64)
     cut = np.zeros(n_loops, np.int64)
-    sides = np.zeros((2 * n_loops * width, ROWS))
-    spare = np.zeros((width, ROWS))
+    sides = np.empty((2 * n_loops * width, ROWS))
+    spare = np.empty((width, ROWS))
     sizes = np.zeros(2 * n_loops, np.int64)
-    E = np.array([0.0, 0.0, 0.0, 1.0])
     J = np.zeros((n_variables, ROWS * n_loops))
-    P = np.zeros((n_variables, ROWS * n_loops))
+    P = np.zeros((n_variables + 1, ROWS * n_loops))
     N = np.zeros((n_variables, n_variables))
-    after = np.zeros((longest + 1, ROWS))
-    mean = np.zeros((longest + 1, ROWS))
+    B = np.zeros((n_variables + 1, n_variables))
+    after = np.zeros((most_joints + 1, ROWS))
+    mean = np.zeros((most_joints + 1, ROWS))
     X = np.zeros((2, ROWS))
     column = np.zeros((ROWS, LANES))
-    value = np.zeros((width, LANES))
-    low = np.zeros((4, ROWS))
-    high = np.zeros((4, ROWS))
+    norms = np.zeros(LANES)
+    value = np.empty((width, LANES))
+    low = np.empty((width, ROWS))
+    high = np.empty((width, ROWS))
+    block_low = np.zeros((8 * most_joints, ROWS))
+    block_high = np.zeros((8 * most_joints, ROWS))
+    lane_low = np.zeros((4 * most_joints, LANES))
+    lane_high = np.zeros((4 * most_joints, LANES))
     all_low = np.zeros((2, ROWS))
     all_high = np.zeros((2, ROWS))
     row_low = np.zeros((n_variables, 4))
@@ -956,7 +1036,7 @@ def search(
     found = 0
     done = 0
     while queued > 0 and done < limit and flag[0] == 0:
-        if found == found_lower.shape[0] or queued + 1 > stack_lower.shape[0]:
+        if found == found_lower.shape[0] or queued + MOST_PIECES > stack_lower.shape[0] + 1:
             break
         queued -= 1
         done += 1
@@ -969,8 +1049,10 @@ def search(
         small = False
         while True:
             before = 1.0  # size(B): the volume
+            longest_before = 0.0
             for k in range(n_variables):
                 before *= max(upper[k] - lower[k], 1e-20)
+                longest_before = max(longest_before, (upper[k] - lower[k]) / sigma[k])
             # Reduce_Box: one cut, all clippings on the original bounds.
             counters[1] += 1
             widest, wide = enclose(lower, upper, translation, count, hull, middle, half)
@@ -997,8 +1079,6 @@ def search(
                 sides,
                 spare,
                 sizes,
-                E,
-                X,
             )
             rotate += 1
             delta = delta_wide if wide else delta_narrow
@@ -1009,7 +1089,6 @@ def search(
                     point,
                     translation,
                     delta,
-                    count,
                     hull,
                     half,
                     G_count,
@@ -1020,6 +1099,8 @@ def search(
                     sizes,
                     low,
                     high,
+                    block_low,
+                    block_high,
                     all_low,
                     all_high,
                     row_low,
@@ -1027,9 +1108,9 @@ def search(
                     clip,
                 )
             if alive and widest <= tuning[1]:
-                _jacobian(offsets, point, cut, G, G_count, G_variable, E, X, mean, after, J)
+                jacobian(offsets, point, cut, G, G_count, G_variable, X, mean, after, J)
                 eps = tuning[2] * widest * widest * widest * widest * (1.0 + reach * reach)
-                _precondition(J, N, P, eps)
+                _precondition(J, N, B, P, eps)
                 alive = _clip_preconditioned(
                     offsets,
                     owner,
@@ -1049,7 +1130,12 @@ def search(
                     J,
                     P,
                     column,
+                    norms,
                     value,
+                    low,
+                    high,
+                    lane_low,
+                    lane_high,
                     row_low,
                     row_high,
                     slack,
@@ -1057,10 +1143,10 @@ def search(
                 )
             if not alive:
                 break
-            small = True
+            longest_after = 0.0
             volume = 1.0
             for k in range(n_variables):
-                a, b = _back_to_angle(
+                a, b = back_to_angle(
                     k,
                     translation[k],
                     cyclic[k],
@@ -1078,10 +1164,12 @@ def search(
                 lower[k] = a
                 upper[k] = b
                 volume *= max(b - a, 1e-20)
-                if b - a > sigma[k]:
-                    small = False
-            if not alive or small or volume > rho * before:
+                longest_after = max(longest_after, (b - a) / sigma[k])
+            small = longest_after <= 1.0
+            if not alive or small or volume > rho * before or flag[0] != 0:
                 break
+            if widest < tuning[4] and longest_after > tuning[3] * longest_before:
+                break  # the longest side is stuck: a curve, which only splitting makes shorter
         counters[0] += 1
         if not alive:
             counters[3] += 1
@@ -1104,13 +1192,13 @@ def search(
                     found_lower[found - 1, k] = min(found_lower[found - 1, k], lower[k])
                     found_upper[found - 1, k] = max(found_upper[found - 1, k], upper[k])
         else:
-            queued = _split(stack_lower, stack_upper, weight, queued, lower, upper, sigma, share)
+            queued = split(stack_lower, stack_upper, weight, queued, lower, upper, sigma, share)
         counters[5] = queued
     return queued, found
 
 
-@jit
-def _split(
+@helper
+def split(
     stack_lower: Any,
     stack_upper: Any,
     weight: Any,
@@ -1128,18 +1216,22 @@ def _split(
         if w > widest:
             widest = w
             j = k
-    part = 0.5
-    if 2.0 < widest <= 32.0:  # pieces of just under sigma, not halves of them
-        pieces = math.ceil(widest)
-        part = (pieces // 2) / pieces
-    m = lower[j] + (upper[j] - lower[j]) * part
-    for k in range(lower.size):
-        stack_lower[queued, k] = lower[k]
-        stack_upper[queued, k] = upper[k]
-        stack_lower[queued + 1, k] = lower[k]
-        stack_upper[queued + 1, k] = upper[k]
-    stack_lower[queued, j] = m
-    stack_upper[queued + 1, j] = m
-    weight[queued] = (1.0 - part) * share
-    weight[queued + 1] = part * share
-    return queued + 2
+    pieces = 2
+    if widest <= MOST_PIECES:  # pieces of just under sigma, all at once
+        pieces = max(2, math.ceil(widest))
+    part = 1.0 / pieces
+    if MOST_PIECES < widest <= 32.0:  # whole pieces of that size on both sides
+        count = math.ceil(widest)
+        part = (count - count // 2) / count
+    top = upper[j]
+    for i in range(pieces):
+        for k in range(lower.size):
+            stack_lower[queued + i, k] = lower[k]
+            stack_upper[queued + i, k] = upper[k]
+        weight[queued + i] = (part if i == 0 else (1.0 - part) / (pieces - 1)) * share
+    # The last of the stack is taken first: the piece at the lower end.
+    for i in range(pieces - 1):
+        m = lower[j] + (top - lower[j]) * (1.0 - part - i * (1.0 - part) / (pieces - 1))
+        stack_lower[queued + i, j] = m
+        stack_upper[queued + i + 1, j] = m
+    return queued + pieces

@@ -10,11 +10,20 @@ from numpy.typing import NDArray
 
 from kin_common import checks
 from kin_common.errors import InvalidInput
+from kin_common.rotations import inverse_transform
 from kin_solvers.dh import arm_from_dh, loop_from_dh
 from kin_solvers.errors import MechanismError
-from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable, translation
+from kin_solvers.mechanism import (
+    Constant,
+    Loop,
+    Mechanism,
+    Motion,
+    Variable,
+    rotation,
+    translation,
+)
 
-__all__ = ["NAMES", "get"]
+__all__ = ["NAMES", "get", "platform"]
 
 Array = NDArray[np.float64]
 
@@ -151,50 +160,90 @@ def three_rpr() -> Mechanism:
 
 
 def double_butterfly() -> Mechanism:
-    """A planar double butterfly: 8 bars, 10 revolute joints, 3 loops, input angle fixed.
+    """The planar double butterfly, an eight-bar with 3 loops, its input link locked: 6 solutions.
 
-    Dimensions chosen for this library so that the reference configuration closes exactly.
+    Triangles 1 (ground), 2, 3, 4, joined by bars of 11, 9, 7 and 12; dimensions of the example of
+    C.W. Wampler, "Solving the kinematics of planar mechanisms by Dixon determinant and a
+    complex-plane formulation" (2001), with triangle 2 locked at -67.38 degrees. Variables: the
+    angles of the nine free joints, each named after the links it joins.
     """
-    # Absolute angles of the eight bars in the reference configuration [rad].
-    phi = np.array([0.0, 1.1, 0.35, 1.9, -0.4, 0.8, 2.3, 1.4])
+    locked = _move(-5.6, 4.2).matrix @ rotation(2, -math.radians(67.38))
+    names = ("1_b1", "b1_3", "2_b2", "b2_3", "3_4", "2_b3", "b3_4", "1_b4", "b4_4")
+    to_3: list[Constant | Motion] = [_turn(0), _move(11.0, 0.0), _turn(1)]
+    to_4: list[Constant | Motion] = [*to_3, _move(-3.0, 4.0), _turn(4)]
 
-    def point(angle: float, r: float, bend: float) -> tuple[float, float]:
-        return r * math.cos(angle + bend), r * math.sin(angle + bend)
+    def back(end: int, start: int, length: float, ground: Array) -> list[Constant | Motion]:
+        """From a triangle over a bar to the ground."""
+        return [
+            _turn(end, -1), _move(-length, 0.0), _turn(start, -1),
+            Constant(inverse_transform(ground)),
+        ]  # fmt: skip
 
-    # Ground carries A, B, C; bars 1 (from A), 2 (from B), 3 (from C) are ternary.
-    A, B, C = (0.0, 0.0), (4.0, 0.3), (7.5, -0.2)
-    chains = [
-        # each chain: vectors (angle index, length, bend) from ground to ground
-        [(1, 2.2, 0.0), (4, 1.7, 0.0), (2, -1.9, 0.2)],
-        [(2, 2.4, -0.3), (5, 2.0, 0.0), (3, -2.1, 0.0)],
-        [(1, 2.6, 0.5), (6, 1.5, 0.0), (5, -1.2, 0.6), (7, 1.8, 0.0), (3, -2.5, -0.4)],
+    loops = (
+        [*to_3, _move(-3.0, 0.0), *back(3, 2, 9.0, locked @ _move(-2.4, 1.8).matrix)],
+        [*to_4, _move(-6.0, 0.0), *back(6, 5, 7.0, locked @ _move(-2.0, 0.0).matrix)],
+        [*to_4, _move(-6.46, 2.69), *back(8, 7, 12.0, _move(-13.0, 0.0).matrix)],
+    )
+    return Mechanism(
+        "double_butterfly",
+        tuple(Variable(n) for n in names),
+        tuple(Loop(tuple(loop), name=f"bars 1 and {k}") for k, loop in enumerate(loops, 2)),
+    )
+
+
+def platform(name: str, base: Array, top: Array, lengths: Array) -> Mechanism:
+    """A platform on six legs of fixed length with ball joints, points of shape (6, 3) [m].
+
+    Variables: two angles of every leg (azimuth about z, elevation), and yaw, pitch and roll
+    (rotations about z, y, x in turn) of the platform, seen from the first leg, whose x axis points
+    along it. The second to the sixth leg each close a loop by a point.
+    """
+    variables = []
+    for k in range(6):
+        variables += [
+            Variable(f"leg{k + 1}_azimuth"),
+            Variable(f"leg{k + 1}_elevation", "rotation", -math.pi / 2, math.pi / 2),
+        ]
+    variables += [
+        Variable("yaw"),
+        Variable("pitch", "rotation", -math.pi / 2, math.pi / 2),
+        Variable("roll"),
     ]
-    ends = [(A, B), (B, C), (A, C)]
-    names = [f"bar{k}" for k in range(1, 8)]
+
+    def at(point: Array) -> Constant:
+        matrix = np.eye(4)
+        matrix[:3, 3] = point
+        return Constant(matrix)
+
     loops = []
-    for chain, (start, end) in zip(chains, ends, strict=True):
-        x, y = start
-        for k, r, bend in chain:
-            dx, dy = point(phi[k], r, bend)
-            x, y = x + dx, y + dy
-        # Close the gap with a constant at the ground, so that the reference configuration closes.
-        factors: list[Constant | Motion] = [_move(start[0] - x, start[1] - y)]
-        for k, r, bend in chain:
-            factors += [
-                _turn(k - 1),
-                _move(r * math.cos(bend), r * math.sin(bend)),
-                _turn(k - 1, -1),
-            ]
-        factors.append(_move(-start[0], -start[1]))
-        loops.append(Loop(tuple(factors), closure="point", name=f"{start} to {end}"))
-    return Mechanism("double_butterfly", tuple(Variable(n) for n in names), tuple(loops))
+    for k in range(1, 6):
+        # The end of leg k sees the point of the platform at its origin.
+        loops.append(
+            Loop(
+                (
+                    Constant(translation(0, -float(lengths[k]))),
+                    Motion(2 * k + 1, 1, -1),
+                    Motion(2 * k, 2, -1),
+                    at(base[0] - base[k]),
+                    Motion(0, 2),
+                    Motion(1, 1),
+                    Constant(translation(0, float(lengths[0]))),
+                    Motion(12, 2),
+                    Motion(13, 1),
+                    Motion(14, 0),
+                    at(top[k] - top[0]),
+                ),
+                closure="point",
+                name=f"leg {k + 1}",
+            )
+        )
+    return Mechanism(name, tuple(variables), tuple(loops))
 
 
 def stewart() -> Mechanism:
-    """A Stewart platform with locked legs: all assembly modes of a 6-6 platform.
+    """A Stewart platform with locked legs: all assembly modes of a general 6-6 platform.
 
-    Variables: platform position (x, y, z), yaw, pitch, roll (rotations about z, y, x in turn), and
-    two angles of each leg. Geometry of the library, with a reference pose that closes exactly.
+    Geometry of this library; the legs have the lengths of a level pose at (0.1, -0.05, 1.3).
     """
     base = np.array(
         [[1.0, 0.2, 0.0], [0.3, 1.0, 0.1], [-0.7, 0.8, 0.0], [-1.0, -0.1, -0.1], [-0.4, -0.9, 0.0],
@@ -204,55 +253,32 @@ def stewart() -> Mechanism:
         [[0.6, -0.1, 0.0], [0.4, 0.5, 0.05], [-0.2, 0.6, 0.0], [-0.6, 0.1, -0.05],
          [-0.3, -0.5, 0.0], [0.3, -0.5, 0.05]]
     )  # fmt: skip
-    reference = np.array([0.1, -0.05, 1.3])
-    lengths = np.linalg.norm(top + reference - base, axis=1)
-    variables = [
-        Variable("x", "translation", -3.0, 3.0),
-        Variable("y", "translation", -3.0, 3.0),
-        Variable("z", "translation", 0.0, 3.0),
-        Variable("yaw"),
-        Variable("pitch", "rotation", -math.pi / 2, math.pi / 2),
-        Variable("roll"),
-    ]
-    loops = []
-    for k in range(6):
-        variables += [
-            Variable(f"leg{k + 1}_azimuth"),
-            Variable(f"leg{k + 1}_elevation", "rotation", -math.pi / 2, math.pi / 2),
-        ]
-        leg = 6 + 2 * k
-        p, b = top[k], base[k]
-        platform_point = np.eye(4)
-        platform_point[:3, 3] = p
-        base_point = np.eye(4)
-        base_point[:3, 3] = -b
-        # T(x, y, z) R(yaw, pitch, roll) p = b + Rz(azimuth) Ry(elevation) (l, 0, 0), as one product
-        # read from the leg: the point of the platform in the frame of the leg's end is the origin.
-        loops.append(
-            Loop(
-                (
-                    Constant(translation(0, -lengths[k])),
-                    Motion(leg + 1, 1, -1),
-                    Motion(leg, 2, -1),
-                    Constant(base_point),
-                    Motion(0, 0),
-                    Motion(1, 1),
-                    Motion(2, 2),
-                    Motion(3, 2),
-                    Motion(4, 1),
-                    Motion(5, 0),
-                    Constant(platform_point),
-                ),
-                closure="point",
-                name=f"leg {k + 1}",
-            )
-        )
-    return Mechanism("stewart", tuple(variables), tuple(loops))
+    lengths = np.linalg.norm(top - base + np.array([0.1, -0.05, 1.3]), axis=1)
+    return platform("stewart", base, top, lengths)
+
+
+def dietmaier() -> Mechanism:
+    """The platform of P. Dietmaier, "The Stewart-Gough platform of general geometry can have 40
+    real postures" (1998), to the six decimals that are published.
+    """  # noqa: D205
+    base = np.array(
+        [[0.0, 0.0, 0.0], [1.107915, 0.0, 0.0], [0.549094, 0.756063, 0.0],
+         [0.735077, -0.223935, 0.525991], [0.514188, -0.526063, -0.368418],
+         [0.590473, 0.094733, -0.205018]]
+    )  # fmt: skip
+    top = np.array(
+        [[0.0, 0.0, 0.0], [0.542805, 0.0, 0.0], [0.956919, -0.528915, 0.0],
+         [0.665885, -0.353482, 1.402538], [0.478359, 1.158742, 0.107672],
+         [-0.137087, -0.235121, 0.353913]]
+    )  # fmt: skip
+    lengths = np.array([1.0, 0.645275, 1.086284, 1.503439, 1.281933, 0.771071])
+    return platform("dietmaier", base, top, lengths)
 
 
 _MAKERS: dict[str, Callable[[], Mechanism]] = {
     "bennett": bennett,
     "bricard": bricard,
+    "dietmaier": dietmaier,
     "double_butterfly": double_butterfly,
     "iiwa7": iiwa7,
     "manseur_doty": manseur_doty,

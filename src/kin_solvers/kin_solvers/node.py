@@ -110,8 +110,8 @@ class KinSolversNode(KinNode[CuikParameters]):
         super().__init__("kin_solvers", CuikParameters, **node_arguments)
 
     def warm_up(self) -> None:
-        """Compile the kernels of revolute and prismatic loops, or load them from the cache."""
-        for name in ("bennett", "scara"):
+        """Compile the kernels of loops, planar mechanisms and platforms, or load them."""
+        for name in ("bennett", "scara", "three_rpr", "stewart"):
             solve(library.get(name), Settings(sigma=0.5)).components  # noqa: B018
         solve_all_ik(library.get("puma560"), None, Settings(threads=self.parameters.threads))
 

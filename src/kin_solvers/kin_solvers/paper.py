@@ -139,6 +139,12 @@ class PaperSearch:
             s.delta_full,
         )
 
+    def unfinished(self, boxes: Boxes) -> Boxes:
+        """Boxes that are left, as boxes of configurations."""
+        from kin_solvers.solve import Boxes
+
+        return Boxes(*self.to_angles(boxes.lower, boxes.upper), boxes.share)
+
     def to_angles(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Boxes of scalars as boxes of configurations: angles under which rectangles are seen."""
         n, size = len(lower), self.system.size

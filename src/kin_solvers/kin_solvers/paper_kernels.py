@@ -19,9 +19,10 @@ import math
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
+
+from kin_solvers.lanes import get, lane, least, most, put
 
 #: Padding of the clippings against rounding.
 PAD = 4e-15
@@ -29,43 +30,23 @@ EMPTY, REDUCED = 0, 1
 _INF = math.inf
 
 jit = njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
+helper = njit(
+    nogil=True,
+    error_model="numpy",
+    fastmath={"nnan", "nsz"},
+    no_cpython_wrapper=True,
+    no_cfunc_wrapper=True,
+)
 
-# Four neighbouring numbers as one vector: the compiler does not find these by itself. Operations
-# and their order are those of the plain code, so the results are the same to the last bit.
-_FOUR = ir.VectorType(ir.DoubleType(), 4)
-
-
-def _at(builder: Any, address: Any, index: int = 0) -> Any:
-    place = builder.add(address, ir.Constant(ir.IntType(64), 32 * index))
-    return builder.inttoptr(place, ir.PointerType(_FOUR))
-
-
-def _get(builder: Any, address: Any, index: int = 0) -> Any:
-    return builder.load(_at(builder, address, index), align=8)
-
-
-def _put(builder: Any, value: Any, address: Any, index: int = 0) -> Any:
-    builder.store(value, _at(builder, address, index), align=8)
-
-
-def _spread(builder: Any, vector: Any, lane: int) -> Any:
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), 4), [lane] * 4)
-    return builder.shuffle_vector(vector, ir.Constant(_FOUR, ir.Undefined), zeros)
-
-
-def _least(builder: Any, x: Any, y: Any) -> Any:
-    return builder.select(builder.fcmp_ordered("<", x, y), x, y)
-
-
-def _most(builder: Any, x: Any, y: Any) -> Any:
-    return builder.select(builder.fcmp_ordered(">", x, y), x, y)
+# Vectors of four: operations and their order are those of the plain code, so the results are the
+# same to the last bit.
 
 
 def _row_product(builder: Any, row: Any, matrix: Any, index: int) -> Any:
     """Row (4) times matrix (4 x 4) number ``index``, summed from left to right."""
     total = None
     for k in range(4):
-        term = builder.fmul(_spread(builder, row, k), _get(builder, matrix, 4 * index + k))
+        term = builder.fmul(lane(builder, row, k), get(builder, matrix, 4 * index + k))
         total = term if total is None else builder.fadd(total, term)
     return total
 
@@ -76,7 +57,7 @@ def _times_row(typing: Any, out: Any, row: Any, matrix: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         out, row, matrix = arguments
-        _put(builder, _row_product(builder, _get(builder, row), matrix, 0), out)
+        put(builder, _row_product(builder, get(builder, row), matrix, 0), out)
         return context.get_dummy_value()
 
     return types.void(types.intp, types.intp, types.intp), generate
@@ -88,10 +69,10 @@ def _fold_row(typing: Any, low: Any, high: Any, other_low: Any, other_high: Any)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         low, high, x, y = arguments
-        least = _least(builder, _get(builder, x), _get(builder, low))
-        most = _most(builder, _get(builder, y), _get(builder, high))
-        _put(builder, least, low)
-        _put(builder, most, high)
+        smallest = least(builder, get(builder, x), get(builder, low))
+        largest = most(builder, get(builder, y), get(builder, high))
+        put(builder, smallest, low)
+        put(builder, largest, high)
         return context.get_dummy_value()
 
     return types.void(types.intp, types.intp, types.intp, types.intp), generate
@@ -103,22 +84,22 @@ def _fold_products(typing: Any, row: Any, matrices: Any, low: Any, high: Any, bl
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         row, matrices, low, high, blocks = arguments
-        values = _get(builder, row)
+        values = get(builder, row)
         x = [_row_product(builder, values, matrices, i) for i in range(4)]
-        old = [_get(builder, blocks, 3 * i) for i in range(8)]
-        least = _least(builder, _least(builder, x[0], x[1]), _least(builder, x[2], x[3]))
-        most = _most(builder, _most(builder, x[0], x[1]), _most(builder, x[2], x[3]))
-        _put(builder, least, low)
-        _put(builder, most, high)
+        old = [get(builder, blocks, 3 * i) for i in range(8)]
+        smallest = least(builder, least(builder, x[0], x[1]), least(builder, x[2], x[3]))
+        largest = most(builder, most(builder, x[0], x[1]), most(builder, x[2], x[3]))
+        put(builder, smallest, low)
+        put(builder, largest, high)
         for i in range(4):
-            _put(builder, _least(builder, x[i], old[i]), blocks, 3 * i)
-            _put(builder, _most(builder, x[i], old[4 + i]), blocks, 3 * (4 + i))
+            put(builder, least(builder, x[i], old[i]), blocks, 3 * i)
+            put(builder, most(builder, x[i], old[4 + i]), blocks, 3 * (4 + i))
         return context.get_dummy_value()
 
     return types.void(*[types.intp] * 5), generate
 
 
-@jit
+@helper
 def _corner_matrix(C: Any, translation: Any, y: Any, z: Any, G: Any) -> Any:
     """G = Z C at one corner, 3 x 4 numbers."""
     for c in range(4):
@@ -133,7 +114,7 @@ def _corner_matrix(C: Any, translation: Any, y: Any, z: Any, G: Any) -> Any:
         G[11] += y
 
 
-@jit
+@helper
 def corner_products_naive(
     C: Any,
     translation: Any,
@@ -178,7 +159,7 @@ def corner_products_naive(
     return bits
 
 
-@jit
+@helper
 def project_naive(products: Any, bits: Any, low: Any, high: Any) -> Any:
     """VU1: minima and maxima of every entry at both ends of every scalar; low[scalar, end, 12]."""
     for b in range(bits):
@@ -235,7 +216,7 @@ def corner_products(
     return bits
 
 
-@jit
+@helper
 def _joint_corners(C: Any, f: Any, translation: Any, box: Any, s: Any, G: Any) -> Any:
     """G[i] = Z C[f] at the corners of one joint, with the row (0, 0, 0, 1) below."""
     for i in range(2 if translation else 4):
@@ -252,7 +233,7 @@ def _joint_corners(C: Any, f: Any, translation: Any, box: Any, s: Any, G: Any) -
             G[i, 11] += y
 
 
-@jit
+@helper
 def _times(source: Any, count: Any, G: Any, corners: Any, out: Any) -> Any:
     """out[i count + j] = source[j] G[i]."""
     rows = source.ctypes.data
@@ -287,7 +268,7 @@ def project(
     _project_rest(translation, first, n, bits, folds, blocks, low, high)
 
 
-@jit
+@helper
 def _project_rest(
     translation: Any,
     first: Any,
@@ -335,7 +316,7 @@ def _project_rest(
             high[b + 1, 1, r] = z if z > w else w
 
 
-@jit
+@helper
 def project_products(
     C: Any,
     translation: Any,
@@ -363,7 +344,7 @@ def project_products(
     _project_rest(translation, first, n, bits + 2, folds, blocks, low, high)
 
 
-@jit
+@helper
 def _fold_corners(side: Any, size: Any, corners: Any, folds: Any, blocks: Any) -> Any:
     """Extremes of every block of ``side``, and over the blocks; four columns at a time."""
     for i in range(corners):
@@ -416,7 +397,7 @@ def _fold_corners(side: Any, size: Any, corners: Any, folds: Any, blocks: Any) -
             folds[1, j, c] = p if p > q else q
 
 
-@jit
+@helper
 def _fold_extremes(size: Any, corners: Any, folds: Any, blocks: Any) -> Any:
     """The same on minima and maxima that are already folded, in place."""
     low = folds.ctypes.data
@@ -437,7 +418,7 @@ def _fold_extremes(size: Any, corners: Any, folds: Any, blocks: Any) -> Any:
         block += 96
 
 
-@jit
+@helper
 def _last_rotation(source: Any, count: Any, G: Any, folds: Any, blocks: Any) -> Any:
     """Products with the last joint and its folds in one pass; the products are not kept."""
     for i in range(4):
@@ -454,7 +435,7 @@ def _last_rotation(source: Any, count: Any, G: Any, folds: Any, blocks: Any) -> 
             _fold_products(rows + k, matrices, low + k, high + k, block + c)
 
 
-@jit
+@helper
 def _trapezoid_clipping(
     lower: Any, upper: Any, low_l: Any, high_l: Any, low_u: Any, high_u: Any
 ) -> Any:
@@ -477,7 +458,7 @@ def _trapezoid_clipping(
     return a, b
 
 
-@jit
+@helper
 def _circle_range(other_lower: Any, other_upper: Any) -> Any:
     """Smallest and largest |y| on the unit circle with z in [lower, upper]; negative if none."""
     big = max(abs(other_lower), abs(other_upper))
@@ -493,7 +474,7 @@ def _circle_range(other_lower: Any, other_upper: Any) -> Any:
     return math.sqrt(max(0.0, inner)), math.sqrt(max(0.0, outer))
 
 
-@jit
+@helper
 def _rectangle_circle_clipping(box: Any, s: Any, w: Any) -> Any:
     """Clip scalar s with the circle through its range and that of scalar w; False if empty."""
     a, b = _circle_range(box[w, 0], box[w, 1])
@@ -576,7 +557,7 @@ def clip_loop(
     return True
 
 
-@jit
+@helper
 def reduce_box(
     offsets: Any,
     C: Any,

@@ -9,27 +9,44 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kin_common.rotations import exp_so3, inverse_transform
-from kin_solvers import fast_kernels
-from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable
+from kin_common.rotations import exp_so3, inverse_transform, transform
+from kin_solvers import fast_kernels, planar_kernels, platform_kernels
+from kin_solvers.errors import CuikError
+from kin_solvers.fast_kernels import jit
+from kin_solvers.library import platform
+from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable, rotation
 from kin_solvers.paper import PaperSearch
-from kin_solvers.solve import Boxes
+from kin_solvers.planar import PlanarSystem
+from kin_solvers.platform import PlatformSystem
+from kin_solvers.solve import Boxes, Reduced
 from kin_solvers.system import System
 
-__all__ = ["PHASES", "Verdict", "planted_boxes", "planted_loop", "try_fast", "try_paper"]
+__all__ = [
+    "PHASES",
+    "Verdict",
+    "campaign",
+    "planted_boxes",
+    "planted_loop",
+    "planted_planar",
+    "planted_platform",
+    "try_fast",
+    "try_paper",
+    "try_reduced",
+]
 
 Array = NDArray[np.float64]
 
 #: Tunings that force each phase of the fast method: raw rows, preconditioned rows, both, default.
 PHASES = {
-    "raw": np.array([0.0, -1.0, 0.05]),
-    "preconditioned": np.array([100.0, 100.0, 0.05]),
-    "both": np.array([0.0, 100.0, 0.05]),
-    "default": np.array([0.8, 0.8, 0.05]),
+    "raw": np.array([0.0, -1.0, 0.05, 0.95, 0.0]),
+    "preconditioned": np.array([100.0, 100.0, 0.05, 0.95, 0.0]),
+    "both": np.array([0.0, 100.0, 0.05, 0.95, 0.0]),
+    "default": np.array([0.8, 0.8, 0.05, 0.95, 0.0]),
 }
 _TWO_PI = 2.0 * math.pi
 _SLACK = 1e-15
@@ -102,10 +119,10 @@ def _random_transform(rng: np.random.Generator, scale: float) -> Array:
 
 
 def planted_boxes(
-    rng: np.random.Generator, system: System, q: Array, count: int
+    rng: np.random.Generator, lowest: Array, highest: Array, q: Array, count: int
 ) -> tuple[Array, Array]:
     """Boxes around a configuration, widths from 1e-13 to the full range, shape (count, V) each."""
-    span = system.upper - system.lower
+    span = highest - lowest
     exponent = rng.uniform(-13.0, 0.0, size=(count, 1)) + rng.uniform(-1.0, 1.0, (count, len(q)))
     width = np.minimum(span * 10.0 ** np.minimum(exponent, 0.0) + 1e-14, span)
     width[rng.uniform(size=(count, len(q))) < 0.1] = 0.0
@@ -117,39 +134,180 @@ def planted_boxes(
     return np.minimum(lower, q), np.maximum(upper, q)
 
 
-def _holds(lower: Array, upper: Array, cyclic: NDArray[np.bool_], q: Array) -> bool:
-    """Whether a configuration lies in one of the boxes, whole turns apart."""
-    turns = np.where(cyclic, np.round((0.5 * (lower + upper) - q) / _TWO_PI), 0.0)
-    slack = _SLACK * (1.0 + np.abs(q)) + 3.0 * _SLACK * (turns != 0.0)
-    x = q + turns * _TWO_PI
-    inside = (lower - slack <= x) & (x <= upper + slack)
-    inside |= (lower - slack <= q) & (q <= upper + slack)
-    return bool(inside.all(axis=1).any())
+def planted_planar(
+    rng: np.random.Generator, joints: int, *, loops: int = 1
+) -> tuple[Mechanism, Array]:
+    """A random planar mechanism in a plane of any direction, and a configuration that closes it."""
+    scale = 10.0 ** rng.uniform(-1.5, 1.5)
+    variables: list[Variable] = []
+    q: list[float] = []
+    made: list[Loop] = []
+    for number in range(loops):
+        shared = [int(k) for k in rng.permutation(len(variables))[: joints // 3]] if number else []
+        members = list(shared)
+        for _ in range(joints - len(shared)):
+            moving = bool(rng.uniform() < 0.25)
+            x = float(scale * rng.normal() if moving else rng.uniform(-math.pi, math.pi))
+            name = f"{'d' if moving else 't'}{len(variables)}"
+            if moving:
+                around = scale * rng.uniform(0.1, 2.0, size=2)
+                variables.append(Variable(name, "translation", x - around[0], x + around[1]))
+            elif rng.uniform() < 0.5:
+                variables.append(Variable(name))
+            else:
+                around = rng.uniform(0.01, 3.0, size=2)
+                variables.append(Variable(name, "rotation", x - around[0], x + around[1]))
+            q.append(x)
+            members.append(len(variables) - 1)
+        tilt = transform(exp_so3(rng.normal(size=3)), np.zeros(3))
+        factors: list[Constant | Motion] = [Constant(tilt)]
+        for k in members:
+            link = rotation(2, float(rng.uniform(-3.0, 3.0)))
+            link[:2, 3] = scale * rng.normal(size=2)
+            axis = int(rng.integers(2)) if variables[k].kind == "translation" else 2
+            factors += [Constant(link), Motion(k, axis, int(rng.choice([-1, 1])))]
+        closure = "point" if rng.uniform() < 0.3 else "pose"
+        open_loop = Loop((*factors, Constant(np.eye(4))), closure)
+        product = Mechanism("open", tuple(variables), (*made, open_loop)).product(number, q)
+        made.append(Loop((*factors, Constant(inverse_transform(product))), closure))
+    return Mechanism("planted", tuple(variables), tuple(made)), np.array(q)
+
+
+def planted_platform(rng: np.random.Generator) -> tuple[Mechanism, Array]:
+    """A random platform on six legs, and azimuth, elevation, yaw, pitch, roll that close it."""
+    scale = 10.0 ** rng.uniform(-1.5, 1.5)
+    base, top = scale * rng.normal(size=(6, 3)), scale * rng.normal(size=(6, 3))
+    half = np.array([math.pi, math.pi / 2, math.pi, math.pi / 2, math.pi])
+    u = rng.uniform(-half, half)
+    length = scale * rng.uniform(0.3, 2.0)
+    arm = rotation(2, u[0]) @ rotation(1, u[1])
+    turn = (arm @ rotation(2, u[2]) @ rotation(1, u[3]) @ rotation(0, u[4]))[:3, :3]
+    place = base[0] + arm[:3, 0] * length
+    lengths = np.linalg.norm(place + (top - top[0]) @ turn.T - base, axis=1)
+    lengths[0] = length
+    return platform("planted", base, top, lengths), u
+
+
+@jit
+def _holds(lower: Any, upper: Any, count: Any, cyclic: Any, q: Any) -> Any:
+    """Whether a configuration lies in one of the first boxes, whole turns apart."""
+    for i in range(count):
+        inside = True
+        for k in range(q.size):
+            a = lower[i, k]
+            b = upper[i, k]
+            slack = _SLACK * (1.0 + abs(q[k]))
+            here = a - slack <= q[k] <= b + slack
+            if not here and cyclic[k]:
+                turns = round((0.5 * (a + b) - q[k]) / _TWO_PI)
+                x = q[k] + turns * _TWO_PI
+                slack *= 4.0
+                here = a - slack <= x <= b + slack
+            inside = inside and here
+        if inside:
+            return True
+    return False
+
+
+def _try(
+    kernel: Any,
+    tables: tuple[Any, ...],
+    cyclic: NDArray[np.bool_],
+    q: Array,
+    lower: Array,
+    upper: Array,
+    sigma: float,
+    limit: int,
+    tuning: Array,
+) -> Verdict:
+    """Search boxes around a planted solution, one by one, for a few steps each."""
+    size = len(q)
+    room = limit * fast_kernels.MOST_PIECES + 4
+    stack_lower, stack_upper = np.empty((room, size)), np.empty((room, size))
+    found_lower, found_upper = np.empty((limit + 2, size)), np.empty((limit + 2, size))
+    share, counters, sides = np.empty(room), np.zeros(6), np.full(size, sigma)
+    flag = np.zeros(1, dtype=np.int64)
+    lost = 0
+    for a, b in zip(lower, upper, strict=True):
+        stack_lower[0], stack_upper[0], share[0] = a, b, 1.0
+        left, found = kernel(
+            tables, stack_lower, stack_upper, share, 1, sides, 0.8, limit, tuning, flag,
+            found_lower, found_upper, counters,
+        )  # fmt: skip
+        lost += not (
+            _holds(stack_lower, stack_upper, left, cyclic, q)
+            or _holds(found_lower, found_upper, found, cyclic, q)
+        )
+    return Verdict(len(lower), lost)
 
 
 def try_fast(
     system: System, q: Array, lower: Array, upper: Array, *, sigma: float, limit: int, tuning: Array
 ) -> Verdict:
     """Search boxes around a planted solution (all in system units) with the fast method."""
-    size = len(q)
-    tables = system.tables
-    stack_lower, stack_upper = np.empty((limit + 2, size)), np.empty((limit + 2, size))
-    found_lower, found_upper = np.empty((limit + 2, size)), np.empty((limit + 2, size))
-    share, counters = np.empty(limit + 2), np.zeros(6)
-    flag = np.zeros(1, dtype=np.int64)
-    sides = np.full(size, sigma)
-    lost = 0
-    for a, b in zip(lower, upper, strict=True):
-        stack_lower[0], stack_upper[0], share[0] = a, b, 1.0
-        left, found = fast_kernels.search(
-            tables, stack_lower, stack_upper, share, 1, sides, 0.8, limit, tuning, flag,
-            found_lower, found_upper, counters,
-        )  # fmt: skip
-        lost += not (
-            (left and _holds(stack_lower[:left], stack_upper[:left], system.cyclic, q))
-            or (found and _holds(found_lower[:found], found_upper[:found], system.cyclic, q))
+    return _try(
+        fast_kernels.search, system.tables, system.cyclic, q, lower, upper, sigma, limit, tuning
+    )
+
+
+def try_reduced(
+    reduced: Reduced,
+    u: Array,
+    lower: Array,
+    upper: Array,
+    *,
+    sigma: float,
+    limit: int,
+    tuning: Array,
+) -> Verdict:
+    """The same with the planar or the platform form; ``u`` and the boxes are of its unknowns."""
+    planar = isinstance(reduced, PlanarSystem)
+    kernel = planar_kernels.search if planar else platform_kernels.search
+    cyclic = np.asarray(reduced.tables[1], dtype=bool)
+    return _try(kernel, reduced.tables, cyclic, u, lower, upper, sigma, limit, tuning)
+
+
+def campaign(seed: int, boxes: int) -> Verdict:
+    """One mechanism of the campaign; which one, which phase, which boxes follows from the seed."""
+    rng = np.random.default_rng([2026, seed])
+    tuning = list(PHASES.values())[seed % len(PHASES)]
+    sigma = float(10.0 ** rng.uniform(-14.0, -1.0))
+    kind = (seed // 4) % 10
+    joints = 3 + (seed // 40) % 6
+    if kind == 0:
+        mechanism, u = planted_platform(rng)
+        platform_form = PlatformSystem.of(System.of(mechanism))
+        if platform_form is None:
+            raise CuikError("a planted platform is not seen as one")
+        lower, upper = planted_boxes(rng, platform_form.lower, platform_form.upper, u, boxes)
+        return try_reduced(platform_form, u, lower, upper, sigma=sigma, limit=2, tuning=tuning)
+    if kind in (1, 2):
+        mechanism, q = planted_planar(rng, joints, loops=int(rng.integers(1, 4)))
+        system = System.of(mechanism)
+        planar_form = PlanarSystem.of(system)
+        if planar_form is not None:
+            solution = q * system.unit
+            lower, upper = planted_boxes(rng, system.lower, system.upper, solution, boxes)
+            low, high = planar_form.from_joints(lower, upper)
+            u = np.concatenate([planar_form.turns @ solution, solution[system.translation]])
+            there = try_reduced(planar_form, u, low, high, sigma=sigma, limit=2, tuning=tuning)
+            return Verdict(there.trials, there.lost + _lost_on_the_way(planar_form, solution, u))
+    else:
+        mechanism, q = planted_loop(
+            rng, joints, loops=1 + (seed % 7 == 0), point=bool(rng.uniform() < 0.2)
         )
-    return Verdict(len(lower), lost)
+        system = System.of(mechanism)
+    solution = q * system.unit
+    lower, upper = planted_boxes(rng, system.lower, system.upper, solution, boxes)
+    if kind == 3 and joints <= 5 and len(q) <= 5:
+        return try_paper(mechanism, system, solution, lower, upper, limit=2)
+    return try_fast(system, solution, lower, upper, sigma=sigma, limit=2, tuning=tuning)
+
+
+def _lost_on_the_way(planar: PlanarSystem, q: Array, u: Array) -> int:
+    """Whether a planted solution is lost between absolute angles and joint variables."""
+    lower, upper, _ = planar.to_joints(u[None], u[None])
+    return 0 if _holds(lower, upper, len(lower), planar.system.cyclic, q) else 1
 
 
 def try_paper(

@@ -8,19 +8,21 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kin_common.errors import InvalidInput
 from kin_common.task import STOP_CANCELLED, Task
-from kin_solvers import fast_kernels
+from kin_solvers import fast_kernels, planar_kernels, platform_kernels
 from kin_solvers.certificate import Certifier
 from kin_solvers.errors import SettingsError
 from kin_solvers.manifold import Counters, Manifold
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.paper import PaperSearch
+from kin_solvers.planar import PlanarSystem
+from kin_solvers.platform import PlatformSystem
 from kin_solvers.system import System
 
 __all__ = ["Boxes", "Settings", "solve"]
@@ -37,8 +39,14 @@ CHUNK_WORK = 200_000
 #: Chunks per round; a constant, so that the answer does not depend on the number of threads.
 CHUNKS = 16
 #: Tuning of the fast method: raw rows above this half-width, preconditioned rows up to this one,
-#: factor of the regularisation.
-TUNING = np.array([0.8, 0.8, 0.05])
+#: factor of the regularisation, ratio of the longest side above which a box is split, sigmas from
+#: which on that holds.
+TUNING = np.array([0.8, 0.8, 0.02, 0.9, 0.5])
+#: Times that boxes of unknowns are made smaller before the other variables are looked for.
+REFINEMENTS = 6
+#: The same for planar mechanisms, and for platforms.
+PLANAR_TUNING = np.array([0.5, 1.6, 0.05, 0.95, 0.0])
+PLATFORM_TUNING = np.array([0.5, 1.6, 0.05, 0.95, 0.0])
 
 
 @dataclass(frozen=True)
@@ -151,6 +159,9 @@ class Search(Protocol):
     def to_angles(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Found boxes as boxes of configurations in the mechanism's units."""
 
+    def unfinished(self, boxes: Boxes) -> Boxes:
+        """Boxes that are left, as boxes of configurations in the mechanism's units."""
+
 
 class FastSearch:
     """The fast method on a system."""
@@ -175,31 +186,8 @@ class FastSearch:
 
     def run(self, boxes: Boxes, limit: int, flag: NDArray[np.int64]) -> Outcome:
         """Process at most ``limit`` boxes, depth first."""
-        n, size = len(boxes), self.system.size
-        capacity = n + min(limit, 64 * size) + 2
-        stack_lower, stack_upper = np.empty((capacity, size)), np.empty((capacity, size))
-        share = np.empty(capacity)
-        # The first box is taken first: the kernel pops from the end.
-        stack_lower[:n], stack_upper[:n] = boxes.lower[::-1], boxes.upper[::-1]
-        share[:n] = boxes.share[::-1]
-        room = min(limit, 100_000) + 1
-        found_lower, found_upper = np.empty((room, size)), np.empty((room, size))
-        counters = np.zeros(6)
-        left, found = fast_kernels.search(
-            self.tables, stack_lower, stack_upper, share, n, self.sigma, self.rho, limit, TUNING,
-            flag, found_lower, found_upper, counters,
-        )  # fmt: skip
-        rest = Boxes(
-            stack_lower[:left][::-1].copy(),
-            stack_upper[:left][::-1].copy(),
-            share[:left][::-1].copy(),
-        )
-        return Outcome(
-            found_lower[:found].copy(),
-            found_upper[:found].copy(),
-            rest,
-            Counters(*(int(c) for c in counters[:4])),
-            float(counters[4]),
+        return _run_kernel(
+            fast_kernels.search, self.tables, boxes, limit, flag, self.sigma, self.rho, TUNING
         )
 
     def to_angles(self, lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -210,6 +198,197 @@ class FastSearch:
             self.system.cyclic, np.round(0.5 * (lower + upper) / _TWO_PI) * _TWO_PI, 0.0
         )
         return lower - turns, upper - turns
+
+    def unfinished(self, boxes: Boxes) -> Boxes:
+        """The same for boxes that are left."""
+        return Boxes(*self.to_angles(boxes.lower, boxes.upper), boxes.share)
+
+
+class Reduced(Protocol):
+    """A mechanism with fewer unknowns than variables: absolute angles, or a platform's pose.
+
+    Attributes:
+        system: The mechanism in normal form.
+        size: Number of unknowns.
+        lower: Lower ends of the unknowns, shape (U,).
+        upper: Upper ends.
+        tables: What the kernel takes; the first says which unknowns are translations.
+    """
+
+    @property
+    def system(self) -> System: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def lower(self) -> Array: ...
+    @property
+    def upper(self) -> Array: ...
+    @property
+    def tables(self) -> tuple[Any, ...]: ...
+
+    def to_joints(self, lower: Array, upper: Array) -> tuple[Array, Array, NDArray[np.int64]]:
+        """Boxes of all variables that hold what boxes of unknowns hold, and whose each is."""
+
+    def from_joints(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """Boxes of unknowns that hold what boxes of all variables hold."""
+
+
+class ReducedSearch:
+    """The fast method on fewer unknowns, then on all variables.
+
+    Found boxes of unknowns are brought to all variables, where they may be wider than sigma, and
+    finished there by the general method.
+    """
+
+    def __init__(
+        self,
+        reduced: Reduced,
+        kernel: Callable[..., tuple[int, int]],
+        tuning: Array,
+        sigma: float,
+        rho: float,
+    ) -> None:
+        self.reduced = reduced
+        self.kernel = kernel
+        self.tuning = tuning
+        self.finish = FastSearch(reduced.system, sigma, rho)
+        translation = np.asarray(reduced.tables[0], dtype=bool)
+        self.sigma = sigma * np.where(translation, reduced.system.length, 1.0)
+        self.rho = rho
+        self.chunk = CHUNK_BOXES
+
+    def initial(self) -> Boxes:
+        """The whole search space."""
+        return Boxes(self.reduced.lower[None].copy(), self.reduced.upper[None].copy(), np.ones(1))
+
+    def resumed(self, lower: Array, upper: Array, share: Array) -> Boxes:
+        """Boxes of configurations as boxes of unknowns."""
+        unit = self.reduced.system.unit
+        return Boxes(*self.reduced.from_joints(lower * unit, upper * unit), share.copy())
+
+    def run(self, boxes: Boxes, limit: int, flag: NDArray[np.int64]) -> Outcome:
+        """Process at most ``limit`` boxes, depth first, and finish what was found."""
+        first = _run_kernel(
+            self.kernel, self.reduced.tables, boxes, limit, flag, self.sigma, self.rho, self.tuning
+        )  # fmt: skip
+        first = self._refined(first, flag)
+        lower, upper, _ = self.reduced.to_joints(first.found_lower, first.found_upper)
+        n = len(lower)
+        if n == 0:
+            return replace(first, found_lower=lower, found_upper=upper)
+        left, found_lower, found_upper = Boxes(lower, upper, np.zeros(n)), [], []
+        counters = first.counters
+        while len(left) and flag[0] == 0:
+            last = self.finish.run(left, 1_000_000, flag)
+            found_lower.append(last.found_lower)
+            found_upper.append(last.found_upper)
+            counters = replace(counters, reductions=counters.reductions + last.counters.reductions)
+            left = last.left
+        back = Boxes(*self.reduced.from_joints(left.lower, left.upper), left.share)
+        none = [np.empty((0, lower.shape[1]))]
+        return Outcome(
+            np.concatenate(found_lower or none),
+            np.concatenate(found_upper or none),
+            Boxes.joined([first.left, back], self.reduced.size),
+            counters,
+            first.settled,
+        )
+
+    def _refined(self, outcome: Outcome, flag: NDArray[np.int64]) -> Outcome:
+        """Smaller boxes around isolated solutions: as long as sigma shrinks and their number not.
+
+        The other variables are easily found if the unknowns are known well.
+        """
+        sigma = self.sigma
+        for _ in range(REFINEMENTS):
+            n = len(outcome.found_lower)
+            boxes = Boxes(outcome.found_lower, outcome.found_upper, np.zeros(n))
+            sigma = 0.25 * sigma
+            if n == 0 or float(sigma.min()) < 1e-9:
+                break
+            finer = _run_kernel(
+                self.kernel, self.reduced.tables, boxes, 4 * n + 40, flag, sigma, self.rho,
+                self.tuning,
+            )  # fmt: skip
+            if len(finer.left) or len(finer.found_lower) > 1.5 * n + 4:
+                break
+            outcome = replace(
+                outcome,
+                found_lower=finer.found_lower,
+                found_upper=finer.found_upper,
+                counters=replace(
+                    outcome.counters,
+                    reductions=outcome.counters.reductions + finer.counters.reductions,
+                ),
+            )
+        return outcome
+
+    def to_angles(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """Found boxes in the mechanism's units."""
+        return self.finish.to_angles(lower, upper)
+
+    def unfinished(self, boxes: Boxes) -> Boxes:
+        """Boxes that are left, as boxes of all variables."""
+        lower, upper, parent = self.reduced.to_joints(boxes.lower, boxes.upper)
+        parts = np.bincount(parent, minlength=len(boxes))
+        share = (boxes.share / np.maximum(parts, 1))[parent]
+        return Boxes(*self.finish.to_angles(lower, upper), share)
+
+
+def _run_kernel(
+    kernel: Callable[..., tuple[int, int]],
+    tables: tuple[Any, ...],
+    boxes: Boxes,
+    limit: int,
+    flag: NDArray[np.int64],
+    sigma: Array,
+    rho: float,
+    tuning: Array,
+) -> Outcome:
+    """Give a compiled search its stack and take what it leaves."""
+    n, size = boxes.lower.shape
+    capacity = n + min(limit, 64 * size) * fast_kernels.MOST_PIECES + 2
+    stack_lower, stack_upper = np.empty((capacity, size)), np.empty((capacity, size))
+    share = np.empty(capacity)
+    # The first box is taken first: the kernel pops from the end.
+    stack_lower[:n], stack_upper[:n] = boxes.lower[::-1], boxes.upper[::-1]
+    share[:n] = boxes.share[::-1]
+    room = min(limit, 100_000) + 1
+    found_lower, found_upper = np.empty((room, size)), np.empty((room, size))
+    counters = np.zeros(6)
+    left, found = kernel(
+        tables, stack_lower, stack_upper, share, n, sigma, rho, limit, tuning, flag, found_lower,
+        found_upper, counters,
+    )  # fmt: skip
+    rest = Boxes(
+        stack_lower[:left][::-1].copy(),
+        stack_upper[:left][::-1].copy(),
+        share[:left][::-1].copy(),
+    )
+    return Outcome(
+        found_lower[:found].copy(),
+        found_upper[:found].copy(),
+        rest,
+        Counters(*(int(c) for c in counters[:4])),
+        float(counters[4]),
+    )
+
+
+def make_search(mechanism: Mechanism, system: System, settings: Settings) -> Search:
+    """The search that fits a mechanism and its settings."""
+    if settings.method == "paper":
+        return PaperSearch(mechanism, system, settings.sigma, settings.rho)
+    planar = PlanarSystem.of(system)
+    if planar is not None:
+        return ReducedSearch(
+            planar, planar_kernels.search, PLANAR_TUNING, settings.sigma, settings.rho
+        )
+    platform = PlatformSystem.of(system)
+    if platform is not None:
+        return ReducedSearch(
+            platform, platform_kernels.search, PLATFORM_TUNING, settings.sigma, settings.rho
+        )
+    return FastSearch(system, settings.sigma, settings.rho)
 
 
 def solve(
@@ -236,11 +415,7 @@ def solve(
     task = task or Task()
     started = time.perf_counter()
     system = System.of(mechanism)
-    search: Search = (
-        FastSearch(system, settings.sigma, settings.rho)
-        if settings.method == "fast"
-        else PaperSearch(mechanism, system, settings.sigma, settings.rho)
-    )
+    search = make_search(mechanism, system, settings)
     pending = _start(search, mechanism, resume, boxes)
     with task:
         if settings.engine == "dask":
@@ -254,10 +429,11 @@ def solve(
         lower, upper = lower[keep], upper[keep]
         certified = np.zeros(len(lower), dtype=bool)
         if settings.certify and len(lower) and task.flag[0] == 0:
-            lower, upper, certified, extra = _certify(system, lower, upper, settings, task)
+            lower, upper, certified, extra = _certify(
+                mechanism, system, lower, upper, settings, task
+            )
             outcome = replace(outcome, counters=outcome.counters + extra)
-    left = outcome.left
-    left_lower, left_upper = search.to_angles(left.lower, left.upper)
+    left = search.unfinished(outcome.left)
     if resume is not None:
         lower = np.concatenate([resume.lower, lower])
         upper = np.concatenate([resume.upper, upper])
@@ -270,8 +446,8 @@ def solve(
         lower=lower[order],
         upper=upper[order],
         certified=certified[order],
-        unfinished_lower=left_lower,
-        unfinished_upper=left_upper,
+        unfinished_lower=left.lower,
+        unfinished_upper=left.upper,
         unfinished_share=left.share,
         counters=total,
         stopped=stopped,
@@ -434,7 +610,12 @@ def run_rounds(
 
 
 def _certify(
-    system: System, lower: Array, upper: Array, settings: Settings, task: Task
+    mechanism: Mechanism,
+    system: System,
+    lower: Array,
+    upper: Array,
+    settings: Settings,
+    task: Task,
 ) -> tuple[Array, Array, NDArray[np.bool_], Counters]:
     """Certify isolated solutions; refine boxes that resist, for a while.
 
@@ -452,16 +633,18 @@ def _certify(
     open_lower, open_upper = lower * unit, upper * unit
     sigma = settings.sigma
     for _ in range(8):
-        open_lower, open_upper = _prove(certifier, system, open_lower, open_upper, proofs)
+        open_lower, open_upper = _prove(certifier, system, open_lower, open_upper, proofs, task)
         if len(open_lower) == 0 or task.stopped:
             break
         if len(proofs) == 0 and len(open_lower) > 200:
             break  # no isolated solutions: a curve or a surface
         sigma = max(0.25 * sigma, 1e-9)
-        finer = FastSearch(system, sigma, settings.rho)
+        finer = make_search(mechanism, system, replace(settings, method="fast", sigma=sigma))
         limit = 200 + 20 * len(open_lower)
         outcome = finer.run(
-            Boxes(open_lower, open_upper, np.ones(len(open_lower))), limit, task.flag
+            finer.resumed(open_lower / unit, open_upper / unit, np.ones(len(open_lower))),
+            limit,
+            task.flag,
         )
         extra += outcome.counters
         if len(outcome.left) or len(outcome.found_lower) > 2 * len(open_lower) + 16:
@@ -484,37 +667,36 @@ def _prove(
     lower: Array,
     upper: Array,
     proofs: list[tuple[Array, Array, Array, Array]],
+    task: Task,
 ) -> tuple[Array, Array]:
     """Certify what can be certified; return the boxes that are still open."""
-    open_boxes = []
-    for a, b in zip(lower, upper, strict=True):
-        if any(_holds(system, region, a, b) for region in proofs):
+    still = np.ones(len(lower), dtype=bool)
+    for proof in proofs:
+        still &= ~_held(system, proof, lower, upper)
+    for i in range(len(lower)):
+        if task.stopped:
+            break
+        if not still[i]:
             continue
-        proof = certifier.certify(a, b)
-        if proof is None:
-            open_boxes.append((a, b))
-        elif not any(_holds(system, known, proof[0], proof[1]) for known in proofs):
-            proofs.append(proof)
-    if not open_boxes:
-        return np.empty((0, system.size)), np.empty((0, system.size))
-    still = [(a, b) for a, b in open_boxes if not any(_holds(system, p, a, b) for p in proofs)]
-    return (
-        np.array([a for a, _ in still]).reshape(-1, system.size),
-        np.array([b for _, b in still]).reshape(-1, system.size),
-    )
+        found = certifier.certify(lower[i], upper[i])
+        if found is None:
+            continue
+        tight_lower, tight_upper = found[0][None], found[1][None]
+        if not any(_held(system, known, tight_lower, tight_upper)[0] for known in proofs):
+            proofs.append(found)
+        still &= ~_held(system, found, lower, upper)
+    return lower[still], upper[still]
 
 
-def _holds(
+def _held(
     system: System, proof: tuple[Array, Array, Array, Array], lower: Array, upper: Array
-) -> bool:
-    """Whether a box lies in the region of uniqueness of a proof, whole turns apart."""
+) -> NDArray[np.bool_]:
+    """Which boxes lie in the region of uniqueness of a proof, whole turns apart; shape (N,)."""
     region_lower, region_upper = proof[2], proof[3]
-    turns = np.where(
-        system.cyclic,
-        np.round((0.5 * (region_lower + region_upper) - 0.5 * (lower + upper)) / _TWO_PI) * _TWO_PI,
-        0.0,
-    )
-    return bool(np.all(lower + turns >= region_lower) and np.all(upper + turns <= region_upper))
+    gap = 0.5 * (region_lower + region_upper) - 0.5 * (lower + upper)
+    turns = np.where(system.cyclic, np.round(gap / _TWO_PI) * _TWO_PI, 0.0)
+    inside = (lower + turns >= region_lower) & (upper + turns <= region_upper)
+    return np.asarray(inside.all(axis=1))
 
 
 def _in_ranges(system: System, proof: tuple[Array, Array, Array, Array]) -> bool:

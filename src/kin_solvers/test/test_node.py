@@ -145,7 +145,7 @@ def test_the_node(ros):  # noqa: F811
 def test_the_action_reports_progress_and_can_be_cancelled(ros):  # noqa: F811
     ros.add(KinSolversNode, parameters={"threads": 1})
     goal = SolveManifoldAction.Goal(
-        problem=ManifoldProblem(mechanism="stewart", sigma=0.01), timeout=60.0
+        problem=ManifoldProblem(mechanism="iiwa7", sigma=1e-5), timeout=60.0
     )
     seen = []
     handle = ros.start_goal(

@@ -1,47 +1,35 @@
 """No planted solution is ever lost: the rounding bound, all hulls and all clippings."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from kin_solvers.planted import PHASES, planted_boxes, planted_loop, try_fast, try_paper
+from kin_solvers.planar import PlanarSystem
+from kin_solvers.planted import (
+    PHASES,
+    campaign,
+    planted_boxes,
+    planted_loop,
+    planted_planar,
+    planted_platform,
+    try_fast,
+    try_reduced,
+)
+from kin_solvers.platform import PlatformSystem
 from kin_solvers.system import System
 
 
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("point", [False, True])
-def test_fast_method_loses_nothing(phase, point):
-    rng = np.random.default_rng([3, list(PHASES).index(phase), point])
-    lost = trials = 0
-    for _ in range(10):
-        joints = int(rng.integers(3, 9))
-        mechanism, q = planted_loop(rng, joints, loops=int(rng.integers(1, 3)), point=point)
-        system = System.of(mechanism)
-        solution = q * system.unit
-        lower, upper = planted_boxes(rng, system, solution, 60)
-        verdict = try_fast(
-            system, solution, lower, upper, sigma=1e-3, limit=3, tuning=PHASES[phase]
-        )
-        lost += verdict.lost
-        trials += verdict.trials
-    assert trials == 10 * 60
-    assert lost == 0
-
-
-def test_paper_method_loses_nothing():
-    rng = np.random.default_rng(5)
-    lost = 0
-    for _ in range(15):
-        mechanism, q = planted_loop(rng, int(rng.integers(3, 6)), point=bool(rng.integers(2)))
-        system = System.of(mechanism)
-        lower, upper = planted_boxes(rng, system, q * system.unit, 20)
-        lost += try_paper(mechanism, system, q * system.unit, lower, upper, limit=3).lost
-    assert lost == 0
+@pytest.mark.parametrize("share", range(6))
+def test_the_campaign_loses_nothing(share):
+    """A share of the benchmark's campaign: all phases, closures, methods and 3 to 8 joints."""
+    verdicts = [campaign(seed, 40) for seed in range(40 * share, 40 * share + 40)]
+    assert sum(v.trials for v in verdicts) == 40 * 40
+    assert sum(v.lost for v in verdicts) == 0
 
 
 def test_the_campaign_would_notice_a_lost_solution():
-    """Without the rounding bound, the same campaign loses solutions."""
-    import dataclasses
-
+    """Without the rounding bound, the same search loses solutions."""
     rng = np.random.default_rng(1)
     lost = 0
     for _ in range(30):
@@ -49,8 +37,41 @@ def test_the_campaign_would_notice_a_lost_solution():
         system = System.of(mechanism)
         none = np.zeros_like(system.delta_wide)
         bare = dataclasses.replace(system, delta_wide=none, delta_narrow=none)
-        lower, upper = planted_boxes(rng, system, q * system.unit, 100)
+        solution = q * system.unit
+        lower, upper = planted_boxes(rng, system.lower, system.upper, solution, 100)
         lost += try_fast(
-            bare, q * system.unit, lower, upper, sigma=1e-14, limit=3, tuning=PHASES["default"]
+            bare, solution, lower, upper, sigma=1e-14, limit=3, tuning=PHASES["default"]
         ).lost
     assert lost > 0
+
+
+@pytest.mark.parametrize("form", ["planar", "platform"])
+def test_the_campaign_would_notice_wrong_rows_of_the_reduced_forms(form):
+    """With equations that are wrong by a billionth, the planted solutions are lost."""
+    rng = np.random.default_rng(2)
+    lost = trials = 0
+    for _ in range(10):
+        if form == "planar":
+            mechanism, q = planted_planar(rng, 5, loops=2)
+            system = System.of(mechanism)
+            reduced = PlanarSystem.of(system)
+            if reduced is None:
+                continue
+            solution = q * system.unit
+            u = np.concatenate([reduced.turns @ solution, solution[system.translation]])
+            constant = 5
+        else:
+            mechanism, u = planted_platform(rng)
+            reduced = PlatformSystem.of(System.of(mechanism))
+            constant = 4
+        tables = list(reduced.tables)
+        tables[constant] = tables[constant] + 1e-9
+        wrong = dataclasses.replace(reduced, tables=tuple(tables))
+        lower, upper = u - 1e-11 * rng.uniform(size=(50, len(u))), u + 1e-11
+        upper = np.broadcast_to(upper, lower.shape)
+        verdict = try_reduced(
+            wrong, u, lower, upper, sigma=1e-14, limit=3, tuning=PHASES["default"]
+        )
+        lost += verdict.lost
+        trials += verdict.trials
+    assert lost > 0.9 * trials > 0

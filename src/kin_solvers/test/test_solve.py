@@ -19,8 +19,12 @@ from kin_solvers import (
     solve,
     solve_all_ik,
 )
+from kin_solvers.equations import Equations
 from kin_solvers.mechanism import translation
 from kin_solvers.paper import PaperSearch
+from kin_solvers.planar import PlanarSystem
+from kin_solvers.planted import planted_planar, planted_platform
+from kin_solvers.solve import FastSearch
 from kin_solvers.system import System
 
 ALPHA, BETA = math.radians(30), math.radians(75)
@@ -59,11 +63,77 @@ def test_the_6r_of_manseur_and_doty_has_16_certified_solutions():
     assert all(manifold.contains(q, slack=1e-9) for q in points)
 
 
-@pytest.mark.parametrize(("name", "count"), [("puma560", 8), ("ur5", 8), ("three_rpr", 6)])
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("puma560", 8), ("ur5", 8), ("three_rpr", 6), ("double_butterfly", 6), ("scara", 2)],
+)
 def test_isolated_solutions_are_certified(name, count):
     manifold = solve(library.get(name), Settings(sigma=0.1))
     assert len(manifold.lower) == count
     assert manifold.certified.all()
+
+
+def test_the_platform_of_dietmaier_has_40_certified_postures():
+    mechanism = library.get("dietmaier")
+    manifold = solve(mechanism, Settings(sigma=1e-5))
+    assert manifold.complete
+    assert int(manifold.certified.sum()) == len(manifold.lower) == 40
+    points, _ = manifold.refine(40)
+    assert len(points) == 40
+    assert max(mechanism.residual(q) for q in points) < 1e-9
+
+
+def test_a_general_platform_has_its_reference_pose_among_its_certified_solutions():
+    rng = np.random.default_rng(3)
+    for _ in range(3):
+        mechanism, u = planted_platform(rng)
+        manifold = solve(mechanism, Settings(sigma=0.02))
+        assert manifold.complete
+        assert manifold.certified.all()
+        chain = [0, 1, 12, 13, 14]
+        near = [
+            np.abs(np.remainder(q[chain] - u + np.pi, 2 * np.pi) - np.pi).max() < 1e-6
+            for q in 0.5 * (manifold.lower + manifold.upper)
+        ]
+        assert sum(near) == 1
+
+
+def test_absolute_angles_give_the_same_solutions_as_the_general_method():
+    """Planar linkages with limits and travels: in the plane, and as loops in space."""
+    rng = np.random.default_rng(11)
+    seen = 0
+    for _ in range(12):
+        mechanism, q = planted_planar(rng, 3, loops=1)
+        system = System.of(mechanism)
+        if PlanarSystem.of(system) is None:
+            continue
+        general = FastSearch(system, 0.05, 0.8)
+        outcome = general.run(general.initial(), 20_000, np.zeros(1, dtype=np.int64))
+        if len(outcome.left):
+            continue
+        seen += 1
+        planar = solve(mechanism, Settings(sigma=0.05))
+        assert planar.complete
+        assert planar.contains(q, slack=1e-9)
+        lower, upper = general.to_angles(outcome.found_lower, outcome.found_upper)
+        equations = Equations(system)
+        for a, b in zip(lower, upper, strict=True):  # what one finds the other finds
+            root = equations.newton(0.5 * (a + b) * system.unit)
+            if root is not None and np.all((a <= root / system.unit) & (root / system.unit <= b)):
+                assert planar.contains(root / system.unit, slack=1e-8)
+    assert seen > 3
+
+
+def test_a_planar_search_can_be_resumed():
+    mechanism = library.get("double_butterfly")
+    part = solve(mechanism, Settings(sigma=0.1, max_boxes=100))
+    assert part.stopped == "boxes"
+    done = solve(mechanism, Settings(sigma=0.1), resume=part)
+    assert done.complete
+    whole = solve(mechanism, Settings(sigma=0.1))
+    points, _ = whole.refine(6)
+    assert len(points) == 6
+    assert all(part.contains(q, slack=1e-9) and done.contains(q, slack=1e-9) for q in points)
 
 
 def test_puma_solutions_against_the_closed_form():
@@ -183,12 +253,12 @@ def test_a_memory_budget_is_kept():
 
 
 def test_time_and_cancel_stop_the_search_with_everything_returned():
-    part = solve(library.get("stewart"), Settings(sigma=0.01), task=Task(0.3))
+    part = solve(library.get("iiwa7"), Settings(sigma=1e-5), task=Task(0.3))
     assert part.stopped == "time"
     assert len(part.unfinished_lower) > 0
     reports = []
     task = Task(None, lambda p: (reports.append(p), len(reports) > 2 and task.cancel()))
-    part = solve(library.get("stewart"), Settings(sigma=0.01), task=task)
+    part = solve(library.get("iiwa7"), Settings(sigma=1e-5), task=task)
     assert part.stopped == "cancelled"
     assert reports[-1].fraction >= reports[0].fraction
     assert {"queued", "solutions", "processed"} <= set(reports[0].counters)
