@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+import threading
 import time
 import venv
 from concurrent.futures import ThreadPoolExecutor
@@ -15,14 +16,27 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness import Bench
-from kin_solvers import Settings, library, solve
+from kin_common.task import Task
+from kin_solvers import (
+    Constant,
+    Loop,
+    Mechanism,
+    Motion,
+    Settings,
+    Variable,
+    library,
+    solve,
+)
+from kin_solvers.mechanism import translation
 from kin_solvers.paper import PaperSearch
-from kin_solvers.planted import PHASES, planted_boxes, planted_loop, try_fast, try_paper
-from kin_solvers.solve import FastSearch
+from kin_solvers.planted import campaign
+from kin_solvers.solve import FastSearch, make_search
 from kin_solvers.system import System
 
 ALPHA, BETA = math.radians(30.0), math.radians(75.0)
 GO = np.zeros(1, dtype=np.int64)
+#: More boxes than any search here processes.
+BOXES = 40_000
 
 
 def bennett_curve(count: int) -> np.ndarray:
@@ -37,8 +51,10 @@ def main(bench: Bench) -> None:
     """Measure everything."""
     bennett_ms = bennett(bench)
     md6r_ms = six_r(bench)
+    reduced(bench)
     curves(bench)
     threads(bench)
+    cancel(bench)
     planted(bench)
     codac(bench, bennett_ms, md6r_ms)
 
@@ -53,22 +69,22 @@ def bennett(bench: Bench) -> float:
     start = {"fast": fast.initial(), "paper": naive.initial()}
 
     def run_naive() -> None:
-        naive.run(start["paper"], 10**6, GO)
+        naive.run(start["paper"], BOXES, GO)
 
     def run_folded() -> None:
-        folded.run(start["paper"], 10**6, GO)
+        folded.run(start["paper"], BOXES, GO)
 
     def run_fast() -> None:
         for _ in range(20):
-            fast.run(start["fast"], 10**6, GO)
+            fast.run(start["fast"], BOXES, GO)
 
     samples = bench.interleave(
         {"fast": run_fast, "folded": run_folded, "naive": run_naive},
         repeats=3 if bench.quick else 9,
         warmup=1,
     )
-    outcome = fast.run(start["fast"], 10**6, GO)
-    a, b = naive.run(start["paper"], 10**6, GO), folded.run(start["paper"], 10**6, GO)
+    outcome = fast.run(start["fast"], BOXES, GO)
+    a, b = naive.run(start["paper"], BOXES, GO), folded.run(start["paper"], BOXES, GO)
     assert a.counters == b.counters, "the folded version must do what the naive one does"
     manifold = solve(mechanism, Settings(sigma=0.1))
     missed = sum(not manifold.contains(q) for q in bennett_curve(2000 if bench.quick else 10000))
@@ -87,6 +103,14 @@ def bennett(bench: Bench) -> float:
             ["fast", *_row(outcome), f"{milliseconds:.2f}"],
         ],
     )
+    with bench.chart("bennett") as ax:
+        names = ["naive\n256 corners", "shared products,\nfolds", "fast method"]
+        times = [samples["naive"].median, samples["folded"].median, samples["fast"].median / 20.0]
+        bars = ax.bar(names, [t * 1e3 for t in times], color=["#888888", "#5b8db8", "#1b6e3c"])
+        ax.bar_label(bars, [f"{t * 1e3:.3g} ms" for t in times])
+        ax.set_yscale("log")
+        ax.set_ylabel("time [ms]")
+        ax.set_title("Bennett linkage, sigma 0.1")
     return milliseconds
 
 
@@ -103,7 +127,7 @@ def six_r(bench: Bench) -> float:
     search = FastSearch(system, 0.1, 0.8)
     samples = bench.interleave(
         {
-            "search": lambda: search.run(search.initial(), 10**6, GO),
+            "search": lambda: search.run(search.initial(), BOXES, GO),
             "certified": lambda: solve(mechanism, settings),
         },
         repeats=5 if bench.quick else 15,
@@ -115,12 +139,52 @@ def six_r(bench: Bench) -> float:
     bench.result("md6r_certified_ms", samples["certified"].median * 1e3, "ms", "with proofs")
     bench.result("md6r_solutions", len(manifold.lower))
     bench.result("md6r_certified", int(manifold.certified.sum()))
-    for name in ("puma560", "ur5", "three_rpr"):
+    for name in ("puma560", "ur5"):
         arm = FastSearch(System.of(library.get(name)), 0.1, 0.8)
-        arm.run(arm.initial(), 10**6, GO)
-        sample = bench.interleave({name: lambda a=arm: a.run(a.initial(), 10**6, GO)}, repeats=5)
+        arm.run(arm.initial(), BOXES, GO)
+        sample = bench.interleave({name: lambda a=arm: a.run(a.initial(), BOXES, GO)}, repeats=5)
         bench.result(f"{name}_ms", sample[name].median * 1e3, "ms")
     return milliseconds
+
+
+def reduced(bench: Bench) -> None:
+    """Planar mechanisms in absolute angles, and platforms on legs; with certificates."""
+    rows = []
+    for name, sigma, expected in (
+        ("three_rpr", 0.1, 6),
+        ("planar_four_bar", 0.1, None),
+        ("double_butterfly", 0.1, 6),
+        ("dietmaier", 1e-5, 40),
+    ):
+        mechanism = library.get(name)
+        search = make_search(mechanism, System.of(mechanism), Settings(sigma=sigma))
+        samples = bench.interleave(
+            {
+                "search": lambda s=search: s.run(s.initial(), BOXES, GO),
+                "solve": lambda m=mechanism, s=sigma: solve(m, Settings(sigma=s, threads=2)),
+            },
+            repeats=3 if bench.quick or name == "dietmaier" else 9,
+            warmup=1,
+        )
+        manifold = solve(mechanism, Settings(sigma=sigma))
+        certified = int(manifold.certified.sum())
+        bench.result(f"{name}_ms", samples["search"].median * 1e3, "ms", f"search, sigma {sigma}")
+        bench.result(f"{name}_certified", certified, "", f"expected {expected or 'two curves'}")
+        rows.append(
+            [
+                name,
+                len(manifold.lower),
+                certified,
+                manifold.counters.processed,
+                f"{samples['search'].median * 1e3:.2f}",
+                f"{samples['solve'].median * 1e3:.2f}",
+            ]
+        )
+    bench.table(
+        "Fewer unknowns: absolute link angles, platforms on legs",
+        ["mechanism", "boxes", "certified", "processed", "search ms", "with proofs ms"],
+        rows,
+    )
 
 
 def curves(bench: Bench) -> None:
@@ -128,9 +192,15 @@ def curves(bench: Bench) -> None:
     sigma = 0.05 if bench.quick else 0.02
     search = FastSearch(System.of(library.get("bricard")), sigma, 0.8)
     sample = bench.interleave(
-        {"bricard": lambda: search.run(search.initial(), 10**7, GO)}, repeats=3
+        {"bricard": lambda: search.run(search.initial(), BOXES, GO)}, repeats=3
     )
     bench.result("bricard_ms", sample["bricard"].median * 1e3, "ms", f"sigma {sigma}")
+    for side in (0.1, sigma):
+        bricard = solve(library.get("bricard"), Settings(sigma=side))
+        real = sum(c.point is not None for c in bricard.components)
+        bench.result(
+            f"bricard_clusters_{side:g}", len(bricard.components), "", f"{real} hold a solution"
+        )
     started = time.perf_counter()
     iiwa = solve(library.get("iiwa7"), Settings(sigma=0.03, threads=2))
     bench.result("iiwa_ms", (time.perf_counter() - started) * 1e3, "ms", "sigma 0.03")
@@ -154,34 +224,52 @@ def threads(bench: Bench) -> None:
     bench.result("threads_one_ms", samples["one"].median * 1e3, "ms")
 
 
+def cancel(bench: Bench) -> None:
+    """From a cancel to the answer, on searches that would not end: the longest of several."""
+    worst = 0.0
+    factors = []
+    for k in range(12):
+        factors += [Motion(k, k % 3), Constant(translation(0, 0.5 + 0.04 * k))]
+    twelve = Mechanism(
+        "twelve", tuple(Variable(f"v{k}") for k in range(12)), (Loop(tuple(factors)),)
+    )
+    for mechanism in (twelve, library.get("iiwa7"), library.get("dietmaier")):
+        for wait in (0.1, 0.23, 0.41):
+            task = Task()
+            asked: list[float] = []
+
+            def stop(task: Task = task, asked: list[float] = asked) -> None:
+                asked.append(time.perf_counter())
+                task.cancel()
+
+            clock = threading.Timer(wait, stop)
+            clock.start()
+            manifold = solve(mechanism, Settings(sigma=1e-4, threads=2), task=task)
+            returned = time.perf_counter()
+            clock.join()
+            if manifold.stopped == "cancelled":
+                worst = max(worst, returned - asked[0])
+    bench.result("cancel_ms", worst * 1e3, "ms", "longest of nine")
+
+
 def planted(bench: Bench) -> None:
     """Planted solutions over random loops: none may be lost."""
-    total = 20_000 if bench.quick else 1_000_000
+    total = 20_000 if bench.quick else int(os.environ.get("CUIK_PLANTED", "1000000"))
     per_mechanism = 250
-
-    def campaign(seed: int) -> tuple[int, int]:
-        rng = np.random.default_rng([2026, seed])
-        joints = 3 + seed % 6
-        mechanism, q = planted_loop(
-            rng, joints, loops=1 + (seed % 7 == 0), point=bool(rng.uniform() < 0.2)
-        )
-        system = System.of(mechanism)
-        solution = q * system.unit
-        lower, upper = planted_boxes(rng, system, solution, per_mechanism)
-        if seed % 10 == 9 and joints <= 4:
-            verdict = try_paper(mechanism, system, solution, lower, upper, limit=2)
-        else:
-            phase = list(PHASES)[seed % len(PHASES)]
-            verdict = try_fast(
-                system, solution, lower, upper,
-                sigma=10.0 ** rng.uniform(-14.0, -1.0), limit=2, tuning=PHASES[phase],
-            )  # fmt: skip
-        return verdict.trials, verdict.lost
-
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        verdicts = list(pool.map(campaign, range(total // per_mechanism)))
-    bench.result("planted_trials", sum(v[0] for v in verdicts))
-    bench.result("planted_lost", sum(v[1] for v in verdicts))
+    shares = -(-total // per_mechanism)
+    started = time.perf_counter()
+    trials = lost = 0
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        verdicts = pool.map(lambda seed: campaign(seed, per_mechanism), range(shares))
+        for number, verdict in enumerate(verdicts, 1):
+            trials += verdict.trials
+            lost += verdict.lost
+            if number % max(1, shares // 20) == 0:
+                spent = time.perf_counter() - started
+                bench.say(f"planted: {trials} trials, {lost} lost, {spent:.0f} s")
+    bench.result("planted_trials", trials)
+    bench.result("planted_lost", lost)
+    bench.result("planted_s", time.perf_counter() - started, "s")
 
 
 CODAC = r"""
