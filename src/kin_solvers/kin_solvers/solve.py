@@ -46,6 +46,8 @@ TUNING = np.array([0.8, 0.8, 0.02, 0.9, 0.5])
 REFINEMENTS = 6
 #: The same for planar mechanisms, and for platforms.
 PLANAR_TUNING = np.array([0.5, 1.6, 0.05, 0.95, 0.0])
+#: Largest box of a platform's pose from which the many angles of its legs are looked for [rad, m].
+PLATFORM_SIGMA = 0.02
 PLATFORM_TUNING = np.array([0.5, 1.6, 0.05, 0.95, 0.0])
 
 
@@ -247,13 +249,14 @@ class ReducedSearch:
         tuning: Array,
         sigma: float,
         rho: float,
+        coarsest: float = math.inf,
     ) -> None:
         self.reduced = reduced
         self.kernel = kernel
         self.tuning = tuning
         self.finish = FastSearch(reduced.system, sigma, rho)
         translation = np.asarray(reduced.tables[0], dtype=bool)
-        self.sigma = sigma * np.where(translation, reduced.system.length, 1.0)
+        self.sigma = min(sigma, coarsest) * np.where(translation, reduced.system.length, 1.0)
         self.rho = rho
         self.chunk = CHUNK_BOXES
 
@@ -386,7 +389,12 @@ def make_search(mechanism: Mechanism, system: System, settings: Settings) -> Sea
     platform = PlatformSystem.of(system)
     if platform is not None:
         return ReducedSearch(
-            platform, platform_kernels.search, PLATFORM_TUNING, settings.sigma, settings.rho
+            platform,
+            platform_kernels.search,
+            PLATFORM_TUNING,
+            settings.sigma,
+            settings.rho,
+            PLATFORM_SIGMA,
         )
     return FastSearch(system, settings.sigma, settings.rho)
 

@@ -83,6 +83,13 @@ def test_the_platform_of_dietmaier_has_40_certified_postures():
     assert max(mechanism.residual(q) for q in points) < 1e-9
 
 
+@pytest.mark.parametrize("sigma", [0.02, 0.1, 1.0])
+def test_a_platform_at_any_sigma(sigma):
+    manifold = solve(library.get("stewart"), Settings(sigma=sigma))
+    assert len(manifold.lower) == 4
+    assert manifold.certified.all()
+
+
 def test_a_general_platform_has_its_reference_pose_among_its_certified_solutions():
     rng = np.random.default_rng(3)
     for _ in range(3):
