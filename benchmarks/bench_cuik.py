@@ -212,7 +212,7 @@ def curves(bench: Bench) -> None:
 def threads(bench: Bench) -> None:
     """Two threads against one on a solve of over 100 ms."""
     mechanism = library.get("iiwa7")
-    sigma = 0.02 if bench.quick else 0.01
+    sigma = 0.01 if bench.quick else 0.003
     one = Settings(sigma=sigma, threads=1, certify=False)
     two = Settings(sigma=sigma, threads=2, certify=False)
     samples = bench.interleave(
@@ -276,47 +276,60 @@ CODAC = r"""
 import json, math, sys, time
 import numpy as np
 from codac import *
+def times(M, C):
+    out = []
+    for r in range(3):
+        row = []
+        for j in range(4):
+            t = M[r][3] if j == 3 and not (isinstance(M[r][3], float) and M[r][3] == 0.0) else None
+            for m in range(3):
+                f = float(C[m][j])
+                if f == 0.0 or (isinstance(M[r][m], float) and M[r][m] == 0.0):
+                    continue
+                term = M[r][m] * f
+                t = term if t is None else t + term
+            row.append(0.0 if t is None else t)
+        out.append(row)
+    return out
+def turned(M, x, k, sign):
+    c, s = cos(x[k]), sin(x[k]) if sign > 0 else -sin(x[k])
+    out = []
+    for a, b, d, e in M:
+        zero_a = isinstance(a, float) and a == 0.0
+        zero_b = isinstance(b, float) and b == 0.0
+        if zero_a and zero_b:
+            out.append([0.0, 0.0, d, e])
+        elif zero_a:
+            out.append([s * b, c * b, d, e])
+        elif zero_b:
+            out.append([c * a, -(s * a), d, e])
+        else:
+            out.append([c * a + s * b, c * b - s * a, d, e])
+    return out
 def entries(rows, n):
+    # Both halves of the loop, A = B: short expressions, each angle twice in an equation at most.
     x = VectorVar(n)
-    M = [[1 if i == j else 0 for j in range(4)] for i in range(3)]
-    for k, C in enumerate(rows):
-        c, s = cos(x[k]), sin(x[k])
-        Z = []
-        for r in range(3):
-            a, b, d, e = M[r]
-            if isinstance(a, (int, float)) and isinstance(b, (int, float)):
-                a, b = float(a), float(b)
-            a2, b2 = c * a + s * b, c * b - s * a
-            Z.append([a2, b2, d, e])
-        M = []
-        for r in range(3):
-            row = []
-            for j in range(4):
-                t = None
-                for m in range(3):
-                    f = float(C[m][j])
-                    if f == 0.0:
-                        continue
-                    term = Z[r][m] * f
-                    t = term if t is None else t + term
-                if j == 3:
-                    t = Z[r][3] if t is None else t + Z[r][3]
-                row.append(0.0 if t is None else t)
-            M.append(row)
+    eye = [[1.0 if i == j else 0.0 for j in range(4)] for i in range(3)]
+    A, B = eye, eye
+    for k in range(n // 2):
+        A = times(turned(A, x, k, 1), rows[k])
+    for k in range(n - 1, n // 2 - 1, -1):
+        C = np.array(rows[k])
+        R, t = C[:, :3].T, -C[:, :3].T @ C[:, 3]
+        B = turned(times(B, np.column_stack([R, t])), x, k, -1)
     out = []
     for r in range(3):
         for j in range(4):
-            e = M[r][j]
-            if isinstance(e, (int, float)):
-                continue
-            out.append(e - (1.0 if r == j else 0.0))
+            e = A[r][j] - B[r][j]
+            if not isinstance(e, float):
+                out.append(e)
     return x, out
 def main():
     data = json.load(sys.stdin)
     rows, sigma, n = data["rows"], data["sigma"], len(data["rows"])
     x, eqs = entries(rows, n)
-    f = AnalyticFunction([x], vec(*eqs))
-    ctc = CtcInverse(f, [[0, 0]] * len(eqs))
+    parts = [eqs[i : i + 6] for i in range(0, len(eqs), 6)]
+    ctcs = [CtcInverse(AnalyticFunction([x], vec(*e)), [[0, 0]] * len(e)) for e in parts]
     started = time.perf_counter()
     stack = [IntervalVector([[-math.pi, math.pi]] * n)]
     found = processed = 0
@@ -325,8 +338,9 @@ def main():
         processed += 1
         while True:
             before = box.volume()
-            box = ctc.contract(box) or box
-            if box.is_empty() or box.max_diam() <= sigma or box.volume() > 0.9 * before:
+            for ctc in ctcs:
+                box = ctc.contract(box) or box
+            if box.is_empty() or box.max_diam() <= sigma or box.volume() > 0.8 * before:
                 break
         if box.is_empty():
             continue

@@ -653,6 +653,7 @@ def _precondition(J: Any, N: Any, B: Any, P: Any, eps: Any) -> Any:
 @helper
 def _level_shared(
     l: Any,
+    start: Any,
     side: Any,
     first: Any,
     length: Any,
@@ -679,7 +680,11 @@ def _level_shared(
     for t in range(length):
         j = G_variable[first + t]
         m = G_count[first + t]
-        if shared[j] > 1:
+        again = False  # a variable that stands twice in a loop takes its slope once
+        for i in range(start, first + t):
+            if G_variable[i] == j:
+                again = True
+        if shared[j] > 1 and not again:
             top = hull[j, U, m - 1]
             for q in range(lanes):
                 k = k0 + q
@@ -754,8 +759,8 @@ def _clip_preconditioned(
                 a + (row * (k0 + 3) if lanes > 3 else last),
                 address(norms),
             )
-            if norms[0] + norms[1] + norms[2] + norms[3] == 0.0:
-                continue
+            if point.size == 1 and norms[0] + norms[1] + norms[2] + norms[3] == 0.0:
+                continue  # with several loops, slopes of others may have moved here
             sag = bend(o, o + n, owner, translation, half)
             for q in range(lanes):
                 slack[k0 + q] += norms[q] * delta[l] + abs(column[15, q]) * sag
@@ -769,6 +774,7 @@ def _clip_preconditioned(
                 if point.size > 1:
                     _level_shared(
                         l,
+                        o,
                         side,
                         first,
                         length,

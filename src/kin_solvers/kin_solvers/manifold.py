@@ -19,7 +19,7 @@ from kin_solvers.equations import Equations
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.system import System
 
-__all__ = ["Component", "Counters", "Manifold"]
+__all__ = ["Component", "Counters", "Manifold", "connect"]
 
 Array = NDArray[np.float64]
 
@@ -129,7 +129,7 @@ class Manifold:
     @cached_property
     def labels(self) -> NDArray[np.int64]:
         """Component of each box, shape (N,): boxes that touch, with wrap at +-pi."""
-        return _connect(
+        return connect(
             self.lower, self.upper, np.array([v.cyclic for v in self.mechanism.variables])
         )
 
@@ -173,9 +173,10 @@ class Manifold:
         return Component(boxes, dimension, closed, start / unit)
 
     def _near(self, q: Array, box: int) -> bool:
-        """Whether a point is in a box or within its size of it."""
+        """Whether a point is in a box or within its size, or half of sigma, of it."""
         middle = 0.5 * (self.lower[box] + self.upper[box])
-        return bool(np.all(np.abs(q - middle) <= 1.5 * (self.upper[box] - self.lower[box]) + 1e-6))
+        size = np.maximum(self.upper[box] - self.lower[box], 0.5 * self.sigma)
+        return bool(np.all(np.abs(q - middle) <= 1.5 * size + 1e-6))
 
     def _limits(self, system: System) -> tuple[Array, Array]:
         """Ranges for tracing (system units), infinite for whole turns."""
@@ -326,7 +327,7 @@ def _wrapped(points: Array, cyclic: NDArray[np.bool_]) -> Array:
     return np.where(cyclic, turned, points)
 
 
-def _connect(lower: Array, upper: Array, cyclic: NDArray[np.bool_]) -> NDArray[np.int64]:
+def connect(lower: Array, upper: Array, cyclic: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Labels of the connected components of a set of boxes."""
     n = len(lower)
     if n == 0:

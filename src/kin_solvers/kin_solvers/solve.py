@@ -18,7 +18,7 @@ from kin_common.task import STOP_CANCELLED, Task
 from kin_solvers import fast_kernels, planar_kernels, platform_kernels
 from kin_solvers.certificate import Certifier
 from kin_solvers.errors import SettingsError
-from kin_solvers.manifold import Counters, Manifold
+from kin_solvers.manifold import Counters, Manifold, connect
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.paper import PaperSearch
 from kin_solvers.planar import PlanarSystem
@@ -42,6 +42,10 @@ CHUNKS = 16
 #: factor of the regularisation, ratio of the longest side above which a box is split, sigmas from
 #: which on that holds.
 TUNING = np.array([0.8, 0.8, 0.02, 0.9, 0.5])
+#: Clusters of boxes up to this size are searched again at a smaller sigma: they may be empty.
+SMALL_CLUSTER = 32
+#: Clusters from which on this is not worth the time.
+MAX_CLUSTERS = 500
 #: Times that boxes of unknowns are made smaller before the other variables are looked for.
 REFINEMENTS = 6
 #: The same for planar mechanisms, and for platforms.
@@ -441,6 +445,8 @@ def solve(
                 mechanism, system, lower, upper, settings, task
             )
             outcome = replace(outcome, counters=outcome.counters + extra)
+            keep = _not_phantoms(system, lower, upper, certified, settings, task)
+            lower, upper, certified = lower[keep], upper[keep], certified[keep]
     left = search.unfinished(outcome.left)
     if resume is not None:
         lower = np.concatenate([resume.lower, lower])
@@ -705,6 +711,32 @@ def _held(
     turns = np.where(system.cyclic, np.round(gap / _TWO_PI) * _TWO_PI, 0.0)
     inside = (lower + turns >= region_lower) & (upper + turns <= region_upper)
     return np.asarray(inside.all(axis=1))
+
+
+def _not_phantoms(
+    system: System,
+    lower: Array,
+    upper: Array,
+    certified: NDArray[np.bool_],
+    settings: Settings,
+    task: Task,
+) -> NDArray[np.bool_]:
+    """Boxes without small clusters that a search at a smaller sigma proves to be empty."""
+    keep = np.ones(len(lower), dtype=bool)
+    labels = connect(lower, upper, system.cyclic)
+    counts = np.bincount(labels, minlength=1)
+    if len(counts) > MAX_CLUSTERS:
+        return keep
+    finer = FastSearch(system, max(settings.sigma / 8.0, 1e-9), settings.rho)
+    for label in np.flatnonzero(counts <= SMALL_CLUSTER):
+        members = np.flatnonzero(labels == label)
+        if certified[members].any() or task.stopped:
+            continue
+        boxes = finer.resumed(lower[members], upper[members], np.ones(len(members)))
+        outcome = finer.run(boxes, 100 * len(members), task.flag)
+        if len(outcome.left) == 0 and len(outcome.found_lower) == 0:
+            keep[members] = False
+    return keep
 
 
 def _in_ranges(system: System, proof: tuple[Array, Array, Array, Array]) -> bool:
