@@ -44,8 +44,8 @@ CHUNKS = 16
 TUNING = np.array([0.8, 0.8, 0.02, 0.9, 0.5])
 #: Clusters of boxes up to this size are searched again at a smaller sigma: they may be empty.
 SMALL_CLUSTER = 32
-#: Clusters from which on this is not worth the time.
-MAX_CLUSTERS = 500
+#: Boxes, and clusters, from which on this is not worth the time.
+MAX_CLUSTERED, MAX_CLUSTERS = 50_000, 500
 #: Times that boxes of unknowns are made smaller before the other variables are looked for.
 REFINEMENTS = 6
 #: The same for planar mechanisms, and for platforms.
@@ -723,6 +723,8 @@ def _not_phantoms(
 ) -> NDArray[np.bool_]:
     """Boxes without small clusters that a search at a smaller sigma proves to be empty."""
     keep = np.ones(len(lower), dtype=bool)
+    if len(lower) > MAX_CLUSTERED:
+        return keep
     labels = connect(lower, upper, system.cyclic)
     counts = np.bincount(labels, minlength=1)
     if len(counts) > MAX_CLUSTERS:
