@@ -94,8 +94,6 @@ def planted_loop(
     for number in range(loops):
         shared = list(rng.permutation(len(variables))[: joints // 2]) if number else []
         members = [int(k) for k in shared] + [new_variable() for _ in range(joints - len(shared))]
-        if rng.uniform() < 0.2:  # one that stands twice, as with a joint that mimics another
-            members.append(members[0])
         factors: list[Constant | Motion] = []
         for k in rng.permutation(members):
             factors.append(Constant(_random_transform(rng, scale)))

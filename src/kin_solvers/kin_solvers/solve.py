@@ -45,7 +45,7 @@ TUNING = np.array([0.8, 0.8, 0.02, 0.9, 0.5])
 #: Clusters of boxes up to this size are searched again at a smaller sigma: they may be empty.
 SMALL_CLUSTER = 32
 #: Boxes, and clusters, from which on this is not worth the time.
-MAX_CLUSTERED, MAX_CLUSTERS = 50_000, 500
+MAX_CLUSTERED, MAX_CLUSTERS = 50_000, 200
 #: Times that boxes of unknowns are made smaller before the other variables are looked for.
 REFINEMENTS = 6
 #: The same for planar mechanisms, and for platforms.
@@ -445,8 +445,9 @@ def solve(
                 mechanism, system, lower, upper, settings, task
             )
             outcome = replace(outcome, counters=outcome.counters + extra)
-            keep = _not_phantoms(system, lower, upper, certified, settings, task)
-            lower, upper, certified = lower[keep], upper[keep], certified[keep]
+            if not isinstance(search, ReducedSearch):
+                keep = _not_phantoms(system, lower, upper, certified, settings, task)
+                lower, upper, certified = lower[keep], upper[keep], certified[keep]
     left = search.unfinished(outcome.left)
     if resume is not None:
         lower = np.concatenate([resume.lower, lower])
@@ -735,7 +736,7 @@ def _not_phantoms(
         if certified[members].any() or task.stopped:
             continue
         boxes = finer.resumed(lower[members], upper[members], np.ones(len(members)))
-        outcome = finer.run(boxes, 100 * len(members), task.flag)
+        outcome = finer.run(boxes, 20 + 20 * len(members), task.flag)
         if len(outcome.left) == 0 and len(outcome.found_lower) == 0:
             keep[members] = False
     return keep

@@ -91,11 +91,6 @@ def test_a_platform_at_any_sigma(sigma):
     assert sigma > 0.5 or manifold.certified.all()
 
 
-def test_bricard_is_one_component():
-    manifold = solve(library.get("bricard"), Settings(sigma=0.02))
-    assert sum(c.point is not None for c in manifold.components) == len(manifold.components) == 1
-
-
 def test_a_general_platform_has_its_reference_pose_among_its_certified_solutions():
     rng = np.random.default_rng(3)
     for _ in range(3):
@@ -187,9 +182,9 @@ def test_limits_are_respected():
     assert inside.sum() == len(found.positions)
 
 
-@pytest.mark.parametrize("sigma", [0.1, 0.03])
-def test_iiwa_self_motion_is_eight_closed_curves(sigma):
-    manifold = solve(library.get("iiwa7"), Settings(sigma=sigma, threads=2))
+@pytest.mark.slow
+def test_iiwa_self_motion_is_eight_closed_curves():
+    manifold = solve(library.get("iiwa7"), Settings(sigma=0.1, threads=2))
     assert [(c.dimension, c.closed_curve) for c in manifold.components] == [(1, True)] * 8
 
 
