@@ -258,9 +258,10 @@ def stewart() -> Mechanism:
 
 
 def dietmaier() -> Mechanism:
-    """The platform of P. Dietmaier, "The Stewart-Gough platform of general geometry can have 40
-    real postures" (1998), to the six decimals that are published.
-    """  # noqa: D205
+    """Dietmaier's platform, to the six decimals that are published: 40 real postures.
+
+    P. Dietmaier, "The Stewart-Gough platform of general geometry can have 40 real postures" (1998).
+    """
     base = np.array(
         [[0.0, 0.0, 0.0], [1.107915, 0.0, 0.0], [0.549094, 0.756063, 0.0],
          [0.735077, -0.223935, 0.525991], [0.514188, -0.526063, -0.368418],
