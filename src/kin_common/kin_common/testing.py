@@ -120,6 +120,9 @@ class RosGraph:
         node = make(context=self.context, namespace=namespace, parameter_overrides=overrides)
         self._spin(node)
         if hasattr(node, "autostart"):
+            # Here and not on the executor, so that a cold compiler has all the time of the test.
+            with contextlib.suppress(Exception):  # configure meets it again, and says so
+                node.ensure_warm()
             outcome: list[bool] = []
             executor = self._spinners[-1].executor
             executor.create_task(lambda: outcome.append(node.autostart()))
