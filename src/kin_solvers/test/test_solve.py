@@ -91,6 +91,12 @@ def test_a_platform_at_any_sigma(sigma):
     assert sigma > 0.5 or manifold.certified.all()
 
 
+@pytest.mark.parametrize("sigma", [0.1, 0.02])
+def test_bricard_is_one_closed_curve_without_phantoms(sigma):
+    manifold = solve(library.get("bricard"), Settings(sigma=sigma))
+    assert [(c.dimension, c.closed_curve) for c in manifold.components] == [(1, True)]
+
+
 def test_a_general_platform_has_its_reference_pose_among_its_certified_solutions():
     rng = np.random.default_rng(3)
     for _ in range(3):
@@ -182,9 +188,9 @@ def test_limits_are_respected():
     assert inside.sum() == len(found.positions)
 
 
-@pytest.mark.slow
-def test_iiwa_self_motion_is_eight_closed_curves():
-    manifold = solve(library.get("iiwa7"), Settings(sigma=0.1, threads=2))
+@pytest.mark.parametrize("sigma", [0.1, 0.03])
+def test_iiwa_self_motion_is_eight_closed_curves(sigma):
+    manifold = solve(library.get("iiwa7"), Settings(sigma=sigma, threads=2))
     assert [(c.dimension, c.closed_curve) for c in manifold.components] == [(1, True)] * 8
 
 
