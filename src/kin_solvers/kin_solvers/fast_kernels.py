@@ -597,6 +597,31 @@ def find_parameter(N: Any, B: Any, V: Any, eps: Any) -> Any:
 
 
 @helper
+def factor(N: Any, V: Any, eps: Any) -> Any:
+    """Cholesky factor of N + eps I in place, inverse numbers of its diagonal on it; returns eps.
+
+    eps is raised to a part of N that rounding cannot reach: any eps is valid, but the tiny one of a
+    tiny box would leave a singular N to be divided by its own rounding errors, until P overflows.
+    """
+    trace = 0.0
+    for j in range(V):
+        trace += N[j, j]
+    eps = max(eps, 1e-12 * trace)
+    for j in range(V):
+        s = N[j, j] + eps
+        for m in range(j):
+            s -= N[j, m] * N[j, m]
+        d = 1.0 / math.sqrt(max(s, 1e-200))
+        N[j, j] = d
+        for i in range(j + 1, V):
+            s = N[i, j]
+            for m in range(j):
+                s -= N[i, m] * N[j, m]
+            N[i, j] = s * d
+    return eps
+
+
+@helper
 def _precondition(J: Any, N: Any, B: Any, P: Any, eps: Any) -> Any:
     """P = (J J' + eps I)^-1 J by Cholesky; any P is valid, so rounding does not matter.
 
@@ -615,18 +640,7 @@ def _precondition(J: Any, N: Any, B: Any, P: Any, eps: Any) -> Any:
             for l in range(loops):
                 s += dot(a + row * i + ROW * l, a + row * j + ROW * l)
             N[i, j] = s
-        N[i, i] += eps
-    for j in range(V):
-        s = N[j, j]
-        for m in range(j):
-            s -= N[j, m] * N[j, m]
-        d = 1.0 / math.sqrt(max(s, 1e-30))
-        N[j, j] = d
-        for i in range(j + 1, V):
-            s = N[i, j]
-            for m in range(j):
-                s -= N[i, m] * N[j, m]
-            N[i, j] = s * d
+    eps = factor(N, V, eps)
     for i in range(V):
         x = N[i, i]
         for l in range(loops):

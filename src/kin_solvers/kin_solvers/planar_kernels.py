@@ -18,6 +18,7 @@ from kin_solvers.fast_kernels import (
     Z,
     back_to_angle,
     enclose,
+    factor,
     find_parameter,
     helper,
     intersect,
@@ -149,18 +150,7 @@ def precondition(J: Any, N: Any, B: Any, P: Any, eps: Any) -> Any:
             for r in range(R):
                 s += J[i, r] * J[j, r]
             N[i, j] = s
-        N[i, i] += eps
-    for j in range(V):
-        s = N[j, j]
-        for m in range(j):
-            s -= N[j, m] * N[j, m]
-        d = 1.0 / math.sqrt(max(s, 1e-30))
-        N[j, j] = d
-        for i in range(j + 1, V):
-            s = N[i, j]
-            for m in range(j):
-                s -= N[i, m] * N[j, m]
-            N[i, j] = s * d
+    eps = factor(N, V, eps)
     for i in range(V):
         for r in range(R):
             s = J[i, r]

@@ -28,6 +28,12 @@ def test_the_campaign_loses_nothing(share):
     assert sum(v.lost for v in verdicts) == 0
 
 
+@pytest.mark.parametrize("seed", [1850, 2606, 3381])
+def test_mechanisms_that_once_lost_a_solution(seed):
+    """Preconditioners of singular systems overflowed; slopes moved to a loop of no weight."""
+    assert campaign(seed, 250).lost == 0
+
+
 def test_the_campaign_would_notice_a_lost_solution():
     """Without the rounding bound, the same search loses solutions."""
     rng = np.random.default_rng(1)
