@@ -154,6 +154,7 @@ def test_targets_lengths_shapes_and_diagnostics(ros):
     assert list(joints[0].name) == [f"leg_{i}" for i in range(6)]
     np.testing.assert_allclose(joints[0].position, golden, atol=1e-9)
     assert len(joints[0].velocity) == 6
+    wait_until(lambda: platform, what="the platform")
     assert platform[0].pose.position.z == pytest.approx(0.48)
     markers = wait_until(lambda: shapes, what="shapes")[-1].markers
     assert sum(m.ns == "rods" for m in markers) == 6

@@ -192,6 +192,7 @@ def test_eight_clients_at_once(stack):
     with contextlib.ExitStack() as opened:
         clients = [opened.enter_context(open_client(f"crowd{k}", domain=domain)) for k in range(8)]
         callers = [[caller_of(client, question) for client in clients] for question in questions]
+        clients[0].spin_until(lambda: False, 5.0)  # until everybody has heard of everybody
         for question, crowd in zip(questions, callers, strict=True):
             name = question.exchange.name
             pairs = zip(clients, crowd, strict=True)
