@@ -20,6 +20,7 @@ from typing import Any, Generic
 
 import rclpy
 from kin_interfaces.msg import SolveStatus
+from lifecycle_msgs.msg import State
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
@@ -42,6 +43,12 @@ __all__ = ["KinNode", "run"]
 
 #: Feedback is sent at most this often [s].
 _FEEDBACK_PERIOD = 0.05
+
+#: How long a thread keeps the interpreter while another wants it [s].
+_SWITCH_INTERVAL = 1e-4
+
+#: Fields by which a request says how long it may take [s]: to be solved, or to wait for something.
+_TIME_LIMITS = ("timeout", "wait")
 
 Handler = Callable[[Any, Task], Any]
 
@@ -133,6 +140,8 @@ class KinNode(LifecycleNode, Generic[P]):
             message, topic, qos, qos_overriding_options=QoSOverridingOptions.with_default_policies()
         )
         self._releases.append(lambda: self.destroy_lifecycle_publisher(publisher))
+        if self._active:  # nobody else would enable one that is made so late
+            publisher.on_activate(LifecycleState(State.PRIMARY_STATE_ACTIVE, "active"))
         return publisher
 
     def listen(
@@ -429,9 +438,24 @@ class KinNode(LifecycleNode, Generic[P]):
         self._guard("parameters", lambda: self.parameters_changed(old, new))
 
     def _time_allowed(self, request: Any) -> float:
-        """Return the time that a request allows itself [s]; nonsense is reported later."""
+        """Return the time that a request allows itself [s]; nonsense is refused later."""
         asked = getattr(request, "timeout", 0.0)
-        return float(asked) if asked > 0.0 else self.parameters.default_timeout
+        if asked > 0.0:
+            return float(asked)
+        wait = getattr(request, "wait", 0.0)
+        return self.parameters.default_timeout + (wait if wait > 0.0 else 0.0)
+
+    def _check_time_limits(self, request: Any) -> None:
+        """Refuse a request that could hold a worker for as long as it likes."""
+        longest = self.parameters.max_timeout
+        for name in _TIME_LIMITS:
+            asked = getattr(request, name, 0.0)
+            if not 0.0 <= asked <= longest:
+                raise InvalidInput(
+                    name,
+                    f"must be between 0 and {longest:g} s (the node's parameter max_timeout),"
+                    f" got {asked:g}",
+                )
 
     async def _answer(
         self,
@@ -449,9 +473,7 @@ class KinNode(LifecycleNode, Generic[P]):
                 raise KinError(
                     f"the node {self.get_fully_qualified_name()} is not active; activate it first"
                 )
-            asked = getattr(request, "timeout", 0.0)
-            if not 0.0 <= asked < float("inf"):
-                raise InvalidInput("timeout", f"must be zero or more and finite, got {asked}")
+            self._check_time_limits(request)
             task = task or Task(self._time_allowed(request))
             if inline:
                 response = handler(request, task)
@@ -481,6 +503,8 @@ def run(node_class: Callable[..., KinNode[Any]], args: list[str] | None = None) 
         0 after a signal, 1 if the node could not start or failed, 2 for refused parameters.
     """
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    # A worker that the executor has woken waits for the interpreter, by default for up to 5 ms.
+    sys.setswitchinterval(_SWITCH_INTERVAL)
     stop = threading.Event()
     try:
         node = node_class()
@@ -530,6 +554,7 @@ def run(node_class: Callable[..., KinNode[Any]], args: list[str] | None = None) 
         executor.shutdown(timeout_sec=1.0)
         node.destroy_node()
         rclpy.try_shutdown()
+        _ignore_signals()
     if warming.is_alive():
         # A compiler at work can be neither asked to stop nor taken down with the interpreter.
         sys.stdout.flush()
@@ -552,3 +577,12 @@ def _on_signal(act: Callable[[], Any]) -> None:
         act()
 
     threading.Thread(target=watch, name="signals", daemon=True).start()
+
+
+def _ignore_signals() -> None:
+    """Let a second signal pass: the interpreter, as it ends, gives ours back their deadly default.
+
+    Ctrl-C in a terminal comes twice below ``ros2 launch``: from the terminal and from the launch.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)

@@ -91,6 +91,12 @@ class ParameterSet:
     default_timeout: float = parameter(
         10.0, "time allowed to a request that names none [s]", minimum=1e-3, maximum=86400.0
     )
+    max_timeout: float = parameter(
+        600.0,
+        "longest time that a request may allow itself; longer ones are refused [s]",
+        minimum=1e-3,
+        maximum=86400.0,
+    )
     worker_threads: int = parameter(
         2, "threads that solve requests", minimum=1, maximum=64, read_only=True
     )
@@ -269,6 +275,12 @@ class ParameterBoard(typing.Generic[P]):
 
     def _build(self, values: dict[str, Any]) -> P:
         built = self._cls(**values)
+        if built.default_timeout > built.max_timeout:
+            raise InvalidInput(
+                "default_timeout",
+                f"must be at most max_timeout = {built.max_timeout:g}, got"
+                f" {built.default_timeout:g}",
+            )
         built.check()
         return built
 

@@ -131,6 +131,23 @@ def test_every_transition(ros):
     assert node.calls == ["configure", "activate", "deactivate", "cleanup"] * 2
 
 
+def test_a_publisher_made_while_active_speaks_until_the_node_is_deactivated(ros):
+    node = ros.add(Echo)
+    heard = ros.listen(Float64, "late")
+    late = ros.run_on(node, lambda: node.publish_to(Float64, "late"))
+
+    def say(value):
+        ros.run_on(node, lambda: late.publish(Float64(data=value)))
+        return bool(heard)
+
+    wait_until(lambda: say(1.0), 20.0, "the late publisher")
+    assert change(ros, Transition.TRANSITION_DEACTIVATE)
+    say(2.0)
+    assert change(ros, Transition.TRANSITION_ACTIVATE)
+    wait_until(lambda: say(3.0) and heard[-1].data == 3.0, 20.0, "the publisher again")
+    assert 2.0 not in [message.data for message in heard]
+
+
 @pytest.mark.parametrize(
     ("failure", "kind"),
     [(RuntimeError("broken on purpose"), "error"), (InvalidInput("file", "is missing"), "failure")],

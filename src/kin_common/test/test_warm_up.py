@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import pytest
 from lifecycle_msgs.srv import GetState
@@ -70,6 +71,17 @@ def test_it_becomes_active_afterwards(ros, start):
     ros.wait_active("/slow")
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_comes_again_and_again_is_one(ros, start, number):
+    """Also while the interpreter is being taken down."""
+    process = start(0)
+    ros.wait_active("/slow")
+    while process.poll() is None:
+        process.send_signal(number)
+        time.sleep(0.0005)
+    assert process.returncode == 0
 
 
 def test_a_failure_is_told_and_ends_it(ros, start):

@@ -6,8 +6,9 @@ import time
 import pytest
 from kin_interfaces.action import SweepWorkspace
 from kin_interfaces.srv import CheckReady, SolveContinuumIK
+from rclpy.parameter import Parameter
 
-from kin_common.errors import StatusCode
+from kin_common.errors import InvalidInput, StatusCode
 from kin_common.node import KinNode
 from kin_common.parameters import ParameterSet
 from kin_common.testing import wait_until
@@ -101,12 +102,36 @@ def test_a_solver_that_does_not_listen_does_not_keep_the_caller(ros):
     wait_until(lambda: node.running == 0)
 
 
-@pytest.mark.parametrize("timeout", [-1.0, float("nan"), float("inf")])
-def test_a_bad_timeout_is_refused(ros, timeout):
-    ros.add(Slow)
-    answer = ros.call(SolveContinuumIK, "/slow/solve", SolveContinuumIK.Request(timeout=timeout))
-    assert answer.status.code == StatusCode.INVALID_INPUT
-    assert answer.status.message.startswith("timeout: ")
+def test_a_time_limit_out_of_bounds_is_refused_and_holds_no_worker(ros):
+    """Of services and actions alike; the sentence names the field and the parameter."""
+    node = ros.add(Slow, {"max_timeout": 20.0})
+    for timeout in (-1.0, -5e-324, float("nan"), float("inf"), -float("inf"), 20.001, 1e308):
+        request, goal = SolveContinuumIK.Request(timeout=timeout), SweepWorkspace.Goal()
+        goal.timeout = timeout
+        for answer in (
+            ros.call(SolveContinuumIK, "/slow/solve", request),
+            ros.send_goal(SweepWorkspace, "/slow/sweep", goal),
+        ):
+            assert answer.status.code == StatusCode.INVALID_INPUT, timeout
+            assert answer.status.message.startswith("timeout: must be between 0 and 20 s")
+            assert "max_timeout" in answer.status.message
+    assert node.most_running == 0
+    node.release.set()
+    allowed = ros.call(SolveContinuumIK, "/slow/solve", SolveContinuumIK.Request(timeout=20.0))
+    assert allowed.status.code == StatusCode.SUCCESS
+
+
+def test_the_default_timeout_is_within_the_maximum(ros):
+    with pytest.raises(InvalidInput, match="default_timeout: must be at most max_timeout = 5"):
+        ros.add(Slow, {"max_timeout": 5.0})
+    node = ros.add(Slow, {"max_timeout": 5.0, "default_timeout": 5.0})
+    changed = node.set_parameters([Parameter("default_timeout", value=6.0)])
+    assert not changed[0].successful
+    assert "max_timeout" in changed[0].reason
+    changed = node.set_parameters_atomically(
+        [Parameter("default_timeout", value=6.0), Parameter("max_timeout", value=6.0)]
+    )
+    assert changed.successful
 
 
 def test_overlapping_solves_run_side_by_side_and_the_queue_is_bounded(ros):

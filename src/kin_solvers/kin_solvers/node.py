@@ -20,7 +20,7 @@ from std_msgs.msg import ColorRGBA, String
 from visualization_msgs.msg import Marker, MarkerArray
 
 from kin_common.arrays import from_field, to_field
-from kin_common.errors import InvalidInput, LimitExceeded, StatusCode
+from kin_common.errors import Cancelled, InvalidInput, LimitExceeded, StatusCode
 from kin_common.node import KinNode, run
 from kin_common.parameters import ParameterSet, parameter
 from kin_common.qos import LATCHED, STATE
@@ -171,6 +171,8 @@ class KinSolversNode(KinNode[CuikParameters]):
             manifold = manifold.sorted_by(seed)
         limit = self.parameters.max_answer_boxes
         if max(len(manifold.lower), len(manifold.unfinished_lower)) > limit:
+            if manifold.stopped == "cancelled":  # who cancels wants to hear that, not of limits
+                raise Cancelled(f"{manifold.message}; too many boxes to send what was found")
             raise LimitExceeded(
                 f"the answer has {len(manifold.lower)} boxes, over max_answer_boxes = {limit}; "
                 "use a larger sigma"

@@ -161,3 +161,21 @@ def test_the_action_reports_progress_and_can_be_cancelled(ros):  # noqa: F811
     assert result.status.code == SolveStatus.CANCELLED
     assert result.manifold.unfinished_count > 0
     assert not result.manifold.complete
+
+
+@pytest.mark.slow
+def test_a_cancelled_solve_says_so_also_when_it_found_too_much_to_send(ros):  # noqa: F811
+    ros.add(KinSolversNode, parameters={"threads": 1, "max_answer_boxes": 1})
+    goal = SolveManifoldAction.Goal(
+        problem=ManifoldProblem(mechanism="iiwa7", sigma=1e-5), timeout=60.0
+    )
+    seen = []
+    handle = ros.start_goal(
+        SolveManifoldAction, "/kin_solvers/solve_manifold", goal, on_feedback=seen.append
+    )
+    wait_until(lambda: seen, 60.0, "a report")
+    handle.cancel_goal_async()
+    future = handle.get_result_async()
+    wait_until(future.done, 20.0, "the result")
+    assert future.result().result.status.code == SolveStatus.CANCELLED
+    assert future.result().result.manifold.box_count == 0
