@@ -86,10 +86,18 @@ class Timing:
             raise InvalidInput("grace", f"must not be beyond hard ({self.hard:g} s)")
 
     @classmethod
-    def realtime(cls, rate: float, stall: float = 0.02) -> Timing:
-        """Deadlines of a loop that runs at ``rate`` [Hz]."""
+    def realtime(cls, rate: float, stall: float = 0.02, patience: float = 0.0) -> Timing:
+        """Deadlines of a loop that runs at ``rate`` [Hz].
+
+        Args:
+            rate: Ticks per second [Hz].
+            stall: See the class.
+            patience: Wait at least so long for a quorum, even if later ticks are skipped for it: on
+                a busy machine a late torque is better than none [s].
+        """
         period = 1.0 / checks.positive("rate", rate)
-        return cls(0.25 * period, 0.65 * period, 0.7 * period, 0.7 * period, stall)
+        hard = max(0.65 * period, patience)
+        return cls(0.25 * period, hard, hard + 0.05 * period, 0.7 * period, stall)
 
     @classmethod
     def lockstep(cls) -> Timing:
@@ -667,28 +675,52 @@ class Crew:
         if g.reason == Reason.NONE:
             return ""
         if g.reason == Reason.NO_QUORUM:
-            reg = self._reg
-            have, need = int(reg[voter.R_AGREEING]), int(reg[voter.R_QUORUM])
-            members = voting.members(self.working_set)
-            if members == 0:
-                return "no processor is left"
-            if reg[voter.R_NOT_FINITE]:
-                return "the torque of a processor that nobody checks is not finite"
-            groups = {int(x) for x in self._st[:, voter.P_GROUP] if x >= 0}
-            if len(groups) > 1:
-                return f"no quorum: {members} processors, {need} must agree, {len(groups)} answers"
-            spoken = int((self._st[:, voter.P_DATA] != 0).sum())
-            return (
-                f"no quorum: {need} of {members} must agree, {max(have, spoken)} answered in time"
-            )
+            return self._no_quorum()
         name = f"joint {g.joint}"
         return {
             Reason.SENSOR_LOST: "joint states are missing or too old",
-            Reason.IMPLAUSIBLE: f"{name}: voted torque {self._tau[g.joint]:.4g} N m is implausible",
-            Reason.JOINT_LIMIT: f"{name}: {self._vectors[0, g.joint]:.4g} rad is out of limits",
-            Reason.OVERSPEED: f"{name}: speed {self._vectors[1, g.joint]:.4g} rad/s is too high",
+            Reason.IMPLAUSIBLE: f"{name}: voted torque {g.value:.4g} N m is implausible",
+            Reason.JOINT_LIMIT: f"{name}: {g.value:.4g} rad is out of limits",
+            Reason.OVERSPEED: f"{name}: speed {g.value:.4g} rad/s is too high",
             Reason.STOP_ASKED: "a stop was asked for",
         }[g.reason]
+
+    def _no_quorum(self) -> str:
+        """Why the last vote had no quorum: somebody was late, or they do not agree."""
+        reg = self._reg
+        working, need = int(reg[voter.R_WORKING]), int(reg[voter.R_QUORUM])
+        members = [k for k in range(self.p) if (working >> k) & 1]
+        if not members:
+            return "no processor is left"
+        if reg[voter.R_NOT_FINITE]:
+            return "the torque of a processor that nobody checks is not finite"
+        late = [k for k in members if not (int(reg[voter.R_SPOKEN]) >> k) & 1]
+        waited = f"within {1e3 * self.timing.hard:.3g} ms"
+        if not self._redundant:
+            return f"no torque: nothing {waited} from {_numbered(late or members)}"
+        rule = f"no quorum: {need} of {len(members)} must agree"
+        groups: dict[int, list[int]] = {}
+        for k in members:
+            if self._st[k, voter.P_GROUP] >= 0:
+                groups.setdefault(int(self._st[k, voter.P_GROUP]), []).append(k)
+        if len(groups) > 1:
+            said = " against ".join(_numbered(group) for group in groups.values())
+            return f"{rule}, {len(groups)} answers: {said}, first in {self._difference(*groups)}"
+        if late:
+            return f"{rule}, {len(members) - len(late)} answered {waited}; late: {_numbered(late)}"
+        missing = self._comparisons[np.ix_(members, members)] == voting.MISSING
+        np.fill_diagonal(missing, False)
+        if missing.any():
+            return f"{rule}; all answered, but too late to be compared {waited}"
+        return f"{rule}; all answered, but do not confirm what they read of each other"
+
+    def _difference(self, first: int, second: int, *_: int) -> str:
+        """Name of the first element in which two processors differ."""
+        n = self.arm.n
+        count = {"lower_tolerance": n, "high_tolerance": n * n}.get(self.controller, n * n + 2 * n)
+        rows = self._data_f
+        at = int(voting.equal(rows[first], rows[second], BODY - 2, count, self._tolerance))
+        return element_name(max(at - (BODY - 2), 0), n, self.controller)
 
     def processors(self) -> list[Processor]:
         """Every processor as the voter sees it."""
@@ -748,6 +780,12 @@ def element_name(index: int, n: int, controller: str = "echo") -> str:
         return f"M[{index // n},{index % n}]"
     index -= n * n
     return f"N[{index}]" if index < n else f"tau[{index - n}]"
+
+
+def _numbered(processors: Sequence[int]) -> str:
+    """Processors for people: "processors 0, 2"."""
+    word = "processor" if len(processors) == 1 else "processors"
+    return f"{word} {', '.join(map(str, processors))}"
 
 
 def _gains(name: str, values: ArrayLike, n: int) -> Array:

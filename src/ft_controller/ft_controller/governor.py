@@ -150,7 +150,7 @@ class Governor:
     def __init__(self, limits: Limits) -> None:
         self._n = limits.torque.size
         self._words = np.zeros(4, np.int64)  # state, reason, joint, saturated
-        self._times = np.zeros(4)  # since, hold, ramp, implausible
+        self._times = np.zeros(5)  # since, hold, ramp, implausible, value of the joint
         self._last = np.zeros(self._n)
         self.torque = np.zeros(self._n)
         self.limits = limits
@@ -168,7 +168,7 @@ class Governor:
         self._block = np.vstack(
             [limits.torque, limits.lower, limits.upper, limits.speed, limits.damping]
         )
-        self._times[1:] = limits.hold, limits.ramp, limits.implausible
+        self._times[1:4] = limits.hold, limits.ramp, limits.implausible
 
     @property
     def state(self) -> State:
@@ -184,6 +184,11 @@ class Governor:
     def joint(self) -> int:
         """The joint that the reason is about, if it is about one."""
         return int(self._words[2])
+
+    @property
+    def value(self) -> float:
+        """What was wrong with that joint when it was found: torque, position or speed."""
+        return float(self._times[4])
 
     @property
     def saturated(self) -> bool:
@@ -247,6 +252,7 @@ def _govern(
     n = out.size
     reason = 0
     joint = 0
+    value = 0.0
     if not fresh:
         reason = 2
     elif not voted:
@@ -255,11 +261,11 @@ def _govern(
         for i in range(n):
             # Written so that NaN fails every one of them.
             if not math.fabs(tau[i]) <= times[3] * limits[0, i]:
-                reason, joint = 3, i
+                reason, joint, value = 3, i, tau[i]
             elif not (limits[1, i] - margin <= q[i] <= limits[2, i] + margin):
-                reason, joint = 4, i
+                reason, joint, value = 4, i, q[i]
             elif not math.fabs(qdot[i]) <= limits[3, i]:
-                reason, joint = 5, i
+                reason, joint, value = 5, i, qdot[i]
             if reason != 0:
                 break
     state = words[0]
@@ -274,17 +280,14 @@ def _govern(
             last[i] = out[i]
         return
     if state == 0:
-        words[1] = reason
+        words[1], words[2], times[4] = reason, joint, value
         out[:] = 0.0
         return
     if state == 1:
         state = 2
-        words[1] = reason
-        words[2] = joint
         times[0] = t
     if state == 2:
-        words[1] = reason
-        words[2] = joint
+        words[1], words[2], times[4] = reason, joint, value
         if t - times[0] >= times[1] or reason in (4, 5):
             state = 3
             times[0] = t

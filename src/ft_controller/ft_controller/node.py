@@ -102,6 +102,13 @@ class FtParameters(ArmParameters):
     clean_ticks: int = parameter(
         50, "clean ticks before readmission", minimum=1, maximum=1000000, read_only=True
     )
+    vote_patience: float = parameter(
+        0.0,
+        "wait at least so long for a quorum, even if ticks are skipped for it [s]",
+        minimum=0.0,
+        maximum=1.0,
+        read_only=True,
+    )
     stall_time: float = parameter(
         0.03,
         "late for so long: out of the working set [s]",
@@ -206,7 +213,7 @@ class FtController(KinNode[FtParameters]):
         )
         self._crew.start()
         self._crew.set_timing(
-            Timing.realtime(now.control_rate, now.stall_time)
+            Timing.realtime(now.control_rate, now.stall_time, now.vote_patience)
             if now.pace == "clock"
             else Timing.patient()
         )

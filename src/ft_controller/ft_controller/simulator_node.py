@@ -175,13 +175,15 @@ class ArmSimulator(KinNode[SimulatorParameters]):
 
     def _draw(self) -> None:
         """The arm as a line, for RViz and Foxglove."""
+        loop = self._loop
+        if loop is not None and loop.error is not None:
+            self.diagnostics.fault(f"the simulation ended: {loop.error!r}")
+        if self._markers.get_subscription_count() == 0:
+            return
         with self._guard_plant:
             points = self._plant.arm.points(self._plant.q)
         stamp = self.get_clock().now().to_msg()
         self._markers.publish(arm_marker(points, ACTUAL, self.parameters.frame, stamp))
-        loop = self._loop
-        if loop is not None and loop.error is not None:
-            self.diagnostics.fault(f"the simulation ended: {loop.error!r}")
 
 
 def main() -> None:

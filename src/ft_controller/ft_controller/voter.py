@@ -70,7 +70,8 @@ Array = NDArray[np.float64]
     R_SINGLE,
     R_ALIVE,
     R_NOT_FINITE,
-) = range(23)
+    R_SPOKEN,
+) = range(24)
 R_WORDS = 32
 
 # What the voter keeps for each processor.
@@ -482,6 +483,31 @@ def release_and_vote(
                 reg[R_QUORUM] = voting.quorum(reg[R_WORKING])
         pause(clock, now - release)
     reg[R_VOTE_NS] = now_ns(clock) - release
+    if reg[R_DECIDED] == 0:
+        # Who has spoken by now? Later, in the review, it can no longer be told.
+        _collect(
+            reg,
+            st,
+            comparisons,
+            echoes,
+            pages,
+            data,
+            data_f,
+            results,
+            scratch,
+            slot,
+            votes_at,
+            result_at,
+            n,
+            tolerance,
+            True,
+        )
+        reg[R_SPOKEN] = 0
+        redundant = reg[R_MODE] in (HIGH, LOWER, ECHO)
+        for i in range(p):
+            spoken = st[i, P_DATA] != 0 if redundant else _arrived(reg, st, i, owner)
+            if (reg[R_WORKING] >> i) & 1 and spoken:
+                reg[R_SPOKEN] |= 1 << i
     return reg[R_DECIDED] != 0
 
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -113,13 +114,81 @@ def test_a_tie_is_held_then_ramped_down_and_says_why(bench):
     assert states[-1] == State.STOPPED and State.RAMP in states
     order = [s for i, s in enumerate(states) if i == 0 or s != states[i - 1]]
     assert order == [State.HOLD, State.RAMP, State.STOPPED]
-    assert "no quorum" in crew.reason() and "2 answers" in crew.reason()
+    assert crew.reason() == (
+        "no quorum: 3 of 4 must agree, 2 answers: processors 0, 3 against processors 1, 2, first"
+        " in tau[0]"
+    )
     # The fault goes away: it stays stopped until it is told otherwise.
     crew.clear_faults()
     assert bench.tick()[0].state == State.STOPPED
     crew.reset()
     assert bench.tick()[0].state == State.RUN
     crew.governor.limits = Limits.of(crew.arm)
+
+
+def test_late_is_not_said_to_be_disagreeing(bench):
+    """Two of four stand still: the reason names them, and nobody is said to differ."""
+    crew = bench.crew
+    bench.run(3)
+    crew.set_timing(Timing(grace=0.02, hard=0.2, late=0.25, probe=0.0005, stall=20.0))
+    stopped = [crew.pids[k] for k in (1, 3)]
+    try:
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        result, _tau = bench.tick()
+        assert (result.voted, result.state) == (False, State.HOLD)
+        assert crew.reason() == (
+            "no quorum: 3 of 4 must agree, 2 answered within 200 ms; late: processors 1, 3"
+        )
+        assert crew.working_set == 0b1111
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+        crew.set_timing(Timing.lockstep())
+    bench.until(lambda: bench.tick()[0].state == State.RUN)
+    assert crew.reason() == ""
+
+
+def test_with_patience_a_late_quorum_is_a_quorum(bench):
+    """Two of four stand still for a while, as on a busy machine: the torque is late, and right."""
+    crew = bench.crew
+    bench.run(3)
+    stopped = [crew.pids[k] for k in (0, 2)]
+
+    def go_on():
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+
+    for patience, in_time in ((0.0, False), (5.0, True)):
+        crew.set_timing(Timing.realtime(100.0, 20.0, patience))
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        wakes = threading.Timer(0.1, go_on)
+        wakes.start()
+        try:
+            result, tau = bench.tick()
+        finally:
+            wakes.join()
+        assert result.voted == in_time
+        assert not in_time or (result.torque == tau).all()
+        assert crew.working_set == 0b1111
+        crew.set_timing(Timing.lockstep())
+        bench.until(lambda: bench.tick()[0].state == State.RUN)
+
+
+def test_an_owner_that_is_late_is_named(bench):
+    crew = bench.crew
+    crew.set_controller("parallel")
+    bench.run(3)
+    crew.set_timing(Timing(grace=0.02, hard=0.2, late=0.25, probe=0.0005, stall=20.0))
+    pid = crew.pids[2]
+    try:
+        os.kill(pid, signal.SIGSTOP)
+        assert not bench.tick()[0].voted
+        assert crew.reason() == "no torque: nothing within 200 ms from processor 2"
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        crew.set_timing(Timing.lockstep())
 
 
 def test_a_short_tie_is_held_and_forgotten(bench):
@@ -180,6 +249,7 @@ def test_one_alone_is_flagged_and_can_be_forbidden(bench):
 
 def test_readmission_takes_clean_ticks_and_each_time_twice_as_many(bench):
     crew = bench.crew
+    crew.set_timing(Timing.patient())  # a tick that is late on a busy machine is not a clean one
     waits = []
     for _ in range(4):
         crew.inject(Fault((1,), "wrong_element", 0.0, 0.0015, element=0, magnitude=1.0), bench.t)
@@ -193,6 +263,7 @@ def test_readmission_takes_clean_ticks_and_each_time_twice_as_many(bench):
         waits.append(ticks)
     assert waits == [20, 40, 80, 160]
     crew.reset()
+    crew.set_timing(Timing.lockstep())
 
 
 def test_a_dead_process_is_replaced_and_readmitted(bench):
@@ -317,7 +388,7 @@ def test_soak_with_random_faults(bench):
     crew = bench.crew
     rng = np.random.default_rng(0)
     kinds = [k for k in KINDS[1:] if k != "colluding"] + ["sigkill", "sigstop"]
-    end = time.monotonic() + float(os.environ.get("FT_SOAK_SECONDS", "60"))
+    end = time.monotonic() + float(os.environ.get("FT_SOAK_SECONDS", "10"))
     faults = right = 0
     while time.monotonic() < end:
         kind = str(rng.choice(kinds))

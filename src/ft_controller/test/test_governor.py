@@ -72,7 +72,10 @@ def test_a_joint_out_of_limits_is_not_held_but_ramped_down(q, v, reason):
     g = governor()
     g.step(0.0, True, True, TAU, ZERO, ZERO)
     g.step(0.01, True, True, TAU, np.array([0.0, q, 0.0, 0.0]), np.array([0.0, v, 0.0, 0.0]))
-    assert (g.state, g.reason, g.joint) == (State.RAMP, reason, 1)
+    assert (g.state, g.reason, g.joint, g.value) == (State.RAMP, reason, 1, q or v)
+    for k in range(60):  # at rest again: what is told is still what stopped the arm
+        g.step(0.02 + 0.01 * k, True, True, TAU, ZERO, ZERO)
+    assert (g.state, g.reason, g.joint, g.value) == (State.STOPPED, reason, 1, q or v)
 
 
 def test_the_damping_of_a_stopped_arm_brings_it_to_rest():
