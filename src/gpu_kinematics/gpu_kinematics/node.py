@@ -495,7 +495,7 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
     # -- demo
 
     def _fleet_tick(self, now: Any) -> None:
-        """Publish one moment of the demo."""
+        """Publish one moment of the demo, as far as somebody wants to know."""
         if self.demo is None:
             return
         started = time.perf_counter()
@@ -504,16 +504,19 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
         stamp = now.to_msg()
         batch = DeltaBatch(quantity=DeltaBatch.ANGLES, layout=DeltaBatch.SOA)
         batch.header.stamp, batch.header.frame_id = stamp, self.parameters.frame_id
-        batch.count = self.demo.count
-        batch.data = to_field(motion.angle)
-        batch.status = to_field(motion.status, "uint16")
-        self._fleet_batch.publish(batch)
-        joints = JointState(name=self.demo.joint_names)
-        joints.header = batch.header
-        joints.position = to_field(motion.angle[:, 0].T)
-        joints.velocity = to_field(motion.rate[:, 0].T)
-        self._fleet_joints.publish(joints)
-        self._fleet_markers.publish(self._markers(batch.header, motion))
+        if self._fleet_batch.get_subscription_count() > 0:
+            batch.count = self.demo.count
+            batch.data = to_field(motion.angle)
+            batch.status = to_field(motion.status, "uint16")
+            self._fleet_batch.publish(batch)
+        if self._fleet_joints.get_subscription_count() > 0:
+            joints = JointState(name=self.demo.joint_names)
+            joints.header = batch.header
+            joints.position = to_field(motion.angle[:, 0].T)
+            joints.velocity = to_field(motion.rate[:, 0].T)
+            self._fleet_joints.publish(joints)
+        if self._fleet_markers.get_subscription_count() > 0:
+            self._fleet_markers.publish(self._markers(batch.header, motion))
 
     def _markers(self, header: Any, motion: Any) -> Any:
         """Arms, rods and platforms of all robots: three markers in all."""

@@ -181,12 +181,11 @@ def markers(solver: Solver, frame_id: str, stamp: Any, tolerance: float) -> Mark
     """
     linkage = solver.linkage
     poses = solver.poses()
-    ends: dict[str, list[Array]] = {}
-    for j in linkage.joints.values():
-        for link, T in ((j.parent, j.origin), (j.child, j.child_origin)):
-            ends.setdefault(link, []).append((poses[link] @ T)[:3, 3])
+    points, bars = _bars(linkage, poses)
+    pairs = [pair for of_link in bars.values() for pair in of_link]
     array = MarkerArray()
-    size = _size(ends)
+    size = _size(points, pairs)
+    places = [Point(x=x, y=y, z=z) for x, y, z in points.tolist()]
     for i, virtual in enumerate((False, True)):
         marker = _marker(frame_id, stamp, "virtual links" if virtual else "real links", i)
         marker.type = Marker.LINE_LIST
@@ -196,10 +195,13 @@ def markers(solver: Solver, frame_id: str, stamp: Any, tolerance: float) -> Mark
             if virtual
             else ColorRGBA(r=0.2, g=0.2, b=0.2, a=1.0)
         )
-        for name, points in ends.items():
-            if linkage.links[name].virtual == virtual:
-                for a, b in pairwise(points):
-                    marker.points += [_point(a), _point(b)]
+        marker.points = [
+            places[end]
+            for name, of_link in bars.items()
+            if linkage.links[name].virtual == virtual
+            for pair in of_link
+            for end in pair
+        ]
         array.markers.append(marker)
     marker = _marker(frame_id, stamp, "closures", 2)
     marker.type = Marker.SPHERE_LIST
@@ -250,13 +252,34 @@ def _marker(frame_id: str, stamp: Any, namespace: str, number: int) -> Marker:
     return marker
 
 
-def _size(ends: Mapping[str, list[Array]]) -> float:
+def _bars(
+    linkage: Linkage, poses: Mapping[str, Array]
+) -> tuple[Array, dict[str, list[tuple[int, int]]]]:
+    """Where the joints sit on their links, shape (2 joints, 3) [m], and bars between neighbours.
+
+    All at once: one product per joint would take longer than to solve for them.
+    """
+    links = [link for j in linkage.joints.values() for link in (j.parent, j.child)]
+    if not links:
+        return np.zeros((0, 3)), {}
+    origins = [T for j in linkage.joints.values() for T in (j.origin, j.child_origin)]
+    frames = np.array([poses[link] for link in links])
+    inside = np.array(origins)[:, :3, 3]
+    points = np.einsum("kij,kj->ki", frames[:, :3, :3], inside) + frames[:, :3, 3]
+    ends: dict[str, list[int]] = {}
+    for number, link in enumerate(links):
+        ends.setdefault(link, []).append(number)
+    return points, {link: list(pairwise(numbers)) for link, numbers in ends.items()}
+
+
+def _size(points: Array, pairs: list[tuple[int, int]]) -> float:
     """About a twentieth of a middling bar."""
-    lengths = [
-        float(np.linalg.norm(a - b)) for points in ends.values() for a, b in pairwise(points)
-    ]
-    long = [x for x in lengths if x > 1e-6]
-    return 0.06 * float(np.median(long)) if long else 0.02
+    if not pairs:
+        return 0.02
+    ends = points[np.array(pairs)]
+    lengths = np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1)
+    long = lengths[lengths > 1e-6]
+    return 0.06 * float(np.median(long)) if long.size else 0.02
 
 
 def _point(p: Array) -> Point:

@@ -189,12 +189,12 @@ class HierNode(KinNode[HierParameters]):
             took = time.perf_counter() - start
             linkage = solver.linkage
         stamp = self.get_clock().now().to_msg()
-        self._states.publish(
-            conversions.joint_state(linkage, solution.values, stamp, virtual=False)
-        )
-        self._virtual.publish(
-            conversions.joint_state(linkage, solution.values, stamp, virtual=True)
-        )
+        for publisher, virtual in ((self._states, False), (self._virtual, True)):
+            # Hundreds of names take longer to write than the joints to solve.
+            if publisher.get_subscription_count() > 0:
+                publisher.publish(
+                    conversions.joint_state(linkage, solution.values, stamp, virtual=virtual)
+                )
         d = self.diagnostics
         d.time("iteration", took / max(solution.iterations, 1))
         d.time("tick", took)
