@@ -8,9 +8,11 @@ ratio is to it, at the same tolerance, in the same run, as the median of neighbo
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from numba import njit
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
@@ -155,24 +157,52 @@ def _ladder(bench: Bench, rates: dict[str, float]) -> None:
         ax.set_xlabel("inverse kinematics solves per second, tolerance 1e-6")
 
 
+@njit(nogil=True)
+def _registers(rounds: int) -> float:
+    """Multiply and add in registers: no memory, no lock, nothing that two cores could share."""
+    a, b, c, d = 1.0, 1.1, 1.2, 1.3
+    for _ in range(rounds):
+        a, b, c, d = a * 0.999 + 1e-3, b * 0.999 + 2e-3, c * 0.999 + 3e-3, d * 0.999 + 4e-3
+    return a + b + c + d
+
+
 def _two_streams(bench: Bench, rounds: int) -> None:
-    """Two independent robots on two threads against one robot on one."""
-    path = benchmark_trajectory(20 * rounds)
-    solvers = [_solver(1e-6) for _ in range(3)]
+    """Two independent robots on two threads against one robot on one.
 
-    def one() -> None:
-        solvers[0].run(path)
+    Beside it the same with a kernel that stays in registers: what two cores of this machine, with
+    whatever else runs on them, give at all. Rounds are short, so that both see the same machine.
+    """
+    path = benchmark_trajectory(10 * rounds)
+    solvers = [_solver(1e-6) for _ in range(2)]
+    turns = 3_000_000 * rounds // 2
 
-    def two() -> None:
-        threads = [threading.Thread(target=s.run, args=(path,)) for s in solvers[1:]]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    def both(work: Callable[[int], object]) -> None:
+        thread = threading.Thread(target=work, args=(1,))
+        thread.start()
+        work(0)
+        thread.join()
 
-    samples = bench.interleave({"one": one, "two": two}, repeats=9)
+    def stream(k: int) -> None:
+        if solvers[k].run(path)[1].any():
+            raise RuntimeError("a target was not solved")
+
+    def spin(_: int) -> float:
+        return _registers(turns)
+
+    samples = bench.interleave(
+        {
+            "one": partial(stream, 0),
+            "two": partial(both, stream),
+            "spin": partial(spin, 0),
+            "spins": partial(both, spin),
+        },
+        repeats=45,
+        warmup=2,
+    )
     ratio = 2.0 * samples["two"].ratio(samples["one"])
     bench.result("two_stream_ratio", ratio, "", "two robots on two threads against one")
+    ratio = 2.0 * samples["spins"].ratio(samples["spin"])
+    bench.result("two_core_ratio", ratio, "", "the same with a kernel that stays in registers")
 
 
 def _accuracy(bench: Bench) -> None:

@@ -109,7 +109,7 @@ def _linear_model(w: Array, entry: int, lengths_by_pose: Array, lengths_by_wrenc
     """Linearise at an entry to high accuracy; False at a singular point."""
     load(w, entry)
     steps = min(m.STEPS_MAX, choose_steps(w, m.STEP_X2) + 8)
-    shoot(w, 0, steps)
+    shoot(w, m.Y, steps)
     _fine_jacobian(w, steps)
     if not eliminate(w):
         return False
@@ -224,8 +224,9 @@ def _conjugate_points(w: Array, counts: Array) -> None:
         for i in range(m.LANES):
             w[LENGTH + i] = full[i] * part
         s = w[m.LENGTH_TYPICAL] * part
-        shoot(w, 0, steps)
-        _fine_differences(w, steps, INCREMENT * EI / (s * s), INCREMENT * EI / s)
+        fewer = 1 + int(steps * part)  # steps as long as those of the whole rod
+        shoot(w, m.Y, fewer)
+        _fine_differences(w, fewer, INCREMENT * EI / (s * s), INCREMENT * EI / s)
         for i in range(m.RODS):
             # Two directions across the tangent, carried along without a jump.
             tx, ty, tz = w[T_X + i], w[T_X + 8 + i], w[T_X + 16 + i]
@@ -255,7 +256,7 @@ def _largest_curvatures(w: Array, out: Array) -> None:
 
 def analyse(w: Array, entry: int) -> Analysis:
     """Analyse the solution at an entry of a solver's array; works on a copy."""
-    w = w.copy()
+    w = m.duplicate(w)
     exchange_rules(w)
     J, by_wrench = np.empty((6, 6)), np.empty((6, 6))
     sound = _linear_model(w, entry, J, by_wrench)
@@ -302,7 +303,7 @@ def _shapes(w: Array, entry: int, out: Array) -> None:
             continue
         for i in range(m.LANES):
             w[LENGTH + i] = w[entry + 40 + i] * part
-        shoot(w, 0, steps)
+        shoot(w, m.Y, steps)
         for i in range(m.RODS):
             for j in range(3):
                 out[i, k, j] = w[m.BASE + 8 * j + i] + w[P_X + 8 * j + i]
@@ -311,7 +312,7 @@ def _shapes(w: Array, entry: int, out: Array) -> None:
 def rod_shapes(w: Array, entry: int, points: int) -> Array:
     """Return the centrelines (6, points, 3) at equal arc lengths, base frame [m]."""
     out = np.empty((m.RODS, points, 3))
-    w = w.copy()
+    w = m.duplicate(w)
     exchange_rules(w)
     _shapes(w, entry, out)
     return out

@@ -44,6 +44,7 @@ from continuum_ik.reasons import (
     TOO_SHORT,
 )
 from continuum_ik.rod import (
+    INLINED,
     INV_EI,
     KERNEL,
     LENGTH,
@@ -250,7 +251,7 @@ def changed(w: Array) -> float:
     for k in range(POWER_STEPS):
         if k == POWER_STEPS - 2:
             middle = scaled(w, m.DELTA)
-        _apply_difference(w)
+        apply_difference(w)
         solve_linear(w)
     size = scaled(w, m.DELTA)
     if not size < 1e200:
@@ -259,7 +260,7 @@ def changed(w: Array) -> float:
 
 
 @njit(**KERNEL)
-def _apply_difference(w: Array) -> None:
+def apply_difference(w: Array) -> None:
     """Set RESIDUAL and PLATFORM_RESIDUAL to (J0 - J1) DELTA."""
     sx, sy, sz = 0.0, 0.0, 0.0
     for i in range(m.LANES):
@@ -431,11 +432,12 @@ def pose_between(w: Array, part: float) -> None:
     for k in range(3):
         w[m.POSE + k] = w[m.START + m.ENTRY_POSE + k] + part * w[m.TWIST + k]
     turn(
-        w[m.START + m.ENTRY_POSE + 3 : m.START + m.ENTRY_POSE + 12],
+        w,
+        m.START + m.ENTRY_POSE + 3,
         part * w[m.TWIST + 3],
         part * w[m.TWIST + 4],
         part * w[m.TWIST + 5],
-        w[m.POSE + 3 : m.POSE + 12],
+        m.POSE + 3,
     )
     if part == 1.0:
         for k in range(12):
@@ -507,7 +509,7 @@ def _anchor(w: Array, change: float) -> None:
         w[m.SLOPE + k] = change
 
 
-@njit(**KERNEL)
+@njit(**INLINED)
 def _advance(w: Array, done: float, to: float) -> bool:
     """Predict and correct one step of the path."""
     for k in range(m.UNKNOWNS):
@@ -542,7 +544,7 @@ def follow(w: Array) -> int:
     return reason
 
 
-@njit(**KERNEL)
+@njit(**INLINED)
 def _begin(w: Array) -> bool:
     """Load START, make it fine, and anchor there."""
     load(w, m.START)
@@ -560,14 +562,14 @@ def _begin(w: Array) -> bool:
 @njit(**KERNEL)
 def _smallest_step(w: Array) -> float:
     """Return the smallest step as a part of the path from START to TARGET."""
-    d = w[m.TWIST : m.TWIST + 6]
     size = w[m.LENGTH_TYPICAL]
-    way = math.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
-    way += LEVER * size * math.sqrt(d[3] * d[3] + d[4] * d[4] + d[5] * d[5])
+    x, y, z = w[m.TWIST], w[m.TWIST + 1], w[m.TWIST + 2]
+    u, v, s = w[m.TWIST + 3], w[m.TWIST + 4], w[m.TWIST + 5]
+    way = math.sqrt(x * x + y * y + z * z) + LEVER * size * math.sqrt(u * u + v * v + s * s)
     return max(w[m.SMALLEST], SMALLEST * size / max(way, 1e-100))
 
 
-@njit(**KERNEL)
+@njit(**INLINED)
 def _follow(w: Array) -> int:
     twist(w)
     if not _begin(w):

@@ -27,6 +27,7 @@ import math
 import numpy as np
 from numba import njit
 
+from continuum_ik import layout
 from continuum_ik.layout import (
     AGE,
     ARM,
@@ -187,11 +188,11 @@ def plan_steps(w: Array) -> int:
 @njit(**KERNEL)
 def _measure_steps(w: Array, x2: float) -> None:
     steps = max(2, _steps_for(x2, w[STEP_X2]))
-    shoot(w, 0, steps)
+    shoot(w, layout.Y, steps)
     residual(w)
     for k in range(UNKNOWNS):
         w[SAVED + k] = w[RESIDUAL + k]
-    shoot(w, 0, min(2 * steps, 2 * STEPS_MAX))
+    shoot(w, layout.Y, min(2 * steps, 2 * STEPS_MAX))
     residual(w)
     error = 0.0
     for k in range(UNKNOWNS):
@@ -251,7 +252,7 @@ def residual(w: Array) -> float:
 @njit(**KERNEL)
 def evaluate(w: Array) -> float:
     """Shoot all rods and evaluate the equations; returns the sum of squares."""
-    shoot(w, 0, int(w[STEPS]))
+    shoot(w, layout.Y, int(w[STEPS]))
     w[EVALUATIONS] += 1.0
     w[SUM_SQUARES] = residual(w)
     return w[SUM_SQUARES]
@@ -505,18 +506,21 @@ def _reduce_platform(w: Array) -> None:
 
 
 @njit(**KERNEL)
-def invert6(a: Array, out: Array) -> bool:
-    """Invert a 6x6 matrix by Gauss-Jordan with row pivoting and row scaling; False if singular."""
+def invert6(w: Array, at: int, to: int) -> bool:
+    """Invert the 6x6 matrix at ``w[at]`` into ``w[to]``; False if it is singular.
+
+    By Gauss-Jordan elimination with row pivoting and row scaling.
+    """
     b = np.zeros((6, 12))
     for r in range(6):
         size = 0.0
         for c in range(6):
-            size = max(size, abs(a[6 * r + c]))
+            size = max(size, abs(w[at + 6 * r + c]))
         if not (size > 0.0 and size < 1e300):
             return False
         inv = 1.0 / size
         for c in range(6):
-            b[r, c] = a[6 * r + c] * inv
+            b[r, c] = w[at + 6 * r + c] * inv
         b[r, 6 + r] = inv
     for k in range(6):
         p = k
@@ -538,7 +542,7 @@ def invert6(a: Array, out: Array) -> bool:
                     b[r, c] -= f * b[k, c]
     for r in range(6):
         for c in range(6):
-            out[6 * r + c] = b[r, 6 + c]
+            w[to + 6 * r + c] = b[r, 6 + c]
     return True
 
 
@@ -550,7 +554,7 @@ def factorise(w: Array, steps: int) -> bool:
         w: The solver's array; block 0 is shot again with ``steps``, its residual is not touched.
         steps: Steps of the integration; a Jacobian for chord steps needs few.
     """
-    shoot(w, 0, steps)
+    shoot(w, layout.Y, steps)
     _differences(w, steps)
     w[REFRESHES] += 1.0
     return eliminate(w)
@@ -565,7 +569,7 @@ def eliminate(w: Array) -> bool:
             if not _eliminate_rod(w, i, a):
                 return False
     _reduce_platform(w)
-    return invert6(w[SCHUR : SCHUR + 36], w[SCHUR_INV : SCHUR_INV + 36])
+    return invert6(w, layout.SCHUR, layout.SCHUR_INV)
 
 
 @njit(**KERNEL)
@@ -633,46 +637,57 @@ def leg_error(w: Array) -> float:
 
 
 @njit(**KERNEL)
+def pose_column(w: Array, j: int) -> None:
+    """Set RESIDUAL and PLATFORM_RESIDUAL to the residual's derivative by the pose.
+
+    Args:
+        w: The solver's array; tips as they were shot.
+        j: 0 to 2 for the position, 3 to 5 for the rotation vector (base frame).
+    """
+    for k in range(RESIDUAL, PLATFORM_RESIDUAL + 8):
+        w[k] = 0.0
+    if j < 3:
+        for i in range(RODS):
+            w[RESIDUAL + 8 * j + i] = -1.0
+        return
+    r00, r01 = w[POSE + 3], w[POSE + 4]
+    r10, r11 = w[POSE + 6], w[POSE + 7]
+    r20, r21 = w[POSE + 9], w[POSE + 10]
+    ex, ey, ez = 1.0 * (j == 3), 1.0 * (j == 4), 1.0 * (j == 5)
+    sx, sy, sz = 0.0, 0.0, 0.0
+    for i in range(RODS):
+        ax, ay, az = w[ARM + i], w[ARM + 8 + i], w[ARM + 16 + i]
+        dx, dy, dz = ey * az - ez * ay, ez * ax - ex * az, ex * ay - ey * ax
+        w[RESIDUAL + i], w[RESIDUAL + 8 + i], w[RESIDUAL + 16 + i] = -dx, -dy, -dz
+        tx, ty, tz = w[T_X + i], w[T_Y + i], w[T_Z + i]
+        ux, uy, uz = ey * tz - ez * ty, ez * tx - ex * tz, ex * ty - ey * tx
+        w[RESIDUAL + 24 + i] = -2.0 * (r00 * ux + r10 * uy + r20 * uz)
+        w[RESIDUAL + 32 + i] = -2.0 * (r01 * ux + r11 * uy + r21 * uz)
+        nx, ny, nz = w[N_X + i], w[N_Y + i], w[N_Z + i]
+        sx += dy * nz - dz * ny
+        sy += dz * nx - dx * nz
+        sz += dx * ny - dy * nx
+    # The load's point of action turns with the platform.
+    qx, qy, qz = w[POINT], w[POINT + 1], w[POINT + 2]
+    cx = r00 * qx + r01 * qy + w[POSE + 5] * qz
+    cy = r10 * qx + r11 * qy + w[POSE + 8] * qz
+    cz = r20 * qx + r21 * qy + w[POSE + 11] * qz
+    dx, dy, dz = ey * cz - ez * cy, ez * cx - ex * cz, ex * cy - ey * cx
+    fx, fy, fz = w[FORCE], w[FORCE + 1], w[FORCE + 2]
+    w[PLATFORM_RESIDUAL + 3] = dy * fz - dz * fy - sx
+    w[PLATFORM_RESIDUAL + 4] = dz * fx - dx * fz - sy
+    w[PLATFORM_RESIDUAL + 5] = dx * fy - dy * fx - sz
+
+
+@njit(**KERNEL)
 def tangents(w: Array) -> None:
     """Fill TANGENT: the change of all unknowns with the pose (position, then rotation vector).
 
     The residual's derivative by the pose goes through the factors at hand, one column at a time.
     Destroys RESIDUAL, PLATFORM_RESIDUAL and DELTA.
     """
-    r00, r01 = w[POSE + 3], w[POSE + 4]
-    r10, r11 = w[POSE + 6], w[POSE + 7]
-    r20, r21 = w[POSE + 9], w[POSE + 10]
     for j in range(6):
-        for k in range(RESIDUAL, PLATFORM_RESIDUAL + 8):
-            w[k] = 0.0
-        if j < 3:
-            for i in range(RODS):
-                w[RESIDUAL + 8 * j + i] = -1.0
-        else:
-            ex, ey, ez = 1.0 * (j == 3), 1.0 * (j == 4), 1.0 * (j == 5)
-            sx, sy, sz = 0.0, 0.0, 0.0
-            for i in range(RODS):
-                ax, ay, az = w[ARM + i], w[ARM + 8 + i], w[ARM + 16 + i]
-                dx, dy, dz = ey * az - ez * ay, ez * ax - ex * az, ex * ay - ey * ax
-                w[RESIDUAL + i], w[RESIDUAL + 8 + i], w[RESIDUAL + 16 + i] = -dx, -dy, -dz
-                tx, ty, tz = w[T_X + i], w[T_Y + i], w[T_Z + i]
-                ux, uy, uz = ey * tz - ez * ty, ez * tx - ex * tz, ex * ty - ey * tx
-                w[RESIDUAL + 24 + i] = -2.0 * (r00 * ux + r10 * uy + r20 * uz)
-                w[RESIDUAL + 32 + i] = -2.0 * (r01 * ux + r11 * uy + r21 * uz)
-                nx, ny, nz = w[N_X + i], w[N_Y + i], w[N_Z + i]
-                sx += dy * nz - dz * ny
-                sy += dz * nx - dx * nz
-                sz += dx * ny - dy * nx
-            # The load's point of action turns with the platform.
-            qx, qy, qz = w[POINT], w[POINT + 1], w[POINT + 2]
-            cx = r00 * qx + r01 * qy + w[POSE + 5] * qz
-            cy = r10 * qx + r11 * qy + w[POSE + 8] * qz
-            cz = r20 * qx + r21 * qy + w[POSE + 11] * qz
-            dx, dy, dz = ey * cz - ez * cy, ez * cx - ex * cz, ex * cy - ey * cx
-            fx, fy, fz = w[FORCE], w[FORCE + 1], w[FORCE + 2]
-            w[PLATFORM_RESIDUAL + 3] = dy * fz - dz * fy - sx
-            w[PLATFORM_RESIDUAL + 4] = dz * fx - dx * fz - sy
-            w[PLATFORM_RESIDUAL + 5] = dx * fy - dy * fx - sz
+        pose_column(w, j)
         solve_linear(w)
         for k in range(UNKNOWNS):
             w[TANGENT + j * COLUMN + k] = -w[DELTA + k]

@@ -8,7 +8,9 @@ are fed with harmless values, so that every loop over lanes is one SIMD instruct
 
 from __future__ import annotations
 
-from continuum_ik.rod import BLOCK
+import numpy as np
+
+from continuum_ik.rod import BLOCK, Array
 
 RODS = 6
 LANES = 8
@@ -55,7 +57,7 @@ U = V + 30 * LANES  #: 6 rows: unknowns of a rod by its free unknown
 W = U + 6 * LANES  #: 6 x 5 rows: platform equations by the rod's residuals
 SCHUR = W + 30 * LANES  #: 6 x 6: platform equations by the free unknowns
 SCHUR_INV = SCHUR + 36
-TANGENT = SCHUR_INV + 36 + 4  #: dY / dpose: six columns of 48
+TANGENT = SCHUR_INV + 36 + 8  #: dY / dpose: six columns of 48
 COLUMN = 48
 
 # Points of a path: 48 unknowns and the 12 numbers of a pose each.
@@ -93,8 +95,12 @@ SURE_JACOBIAN = SURE + ENTRY  #: JACOBIAN and MOMENT_JACOBIAN there
 SURE_ARM = SURE_JACOBIAN + 48 * LANES  #: ARM there
 SLOPE = SURE_ARM + 24  #: continuation: dY by the part of the path, laid out as Y
 
+# Forward kinematics, see forward.changed: the residual by the three rotations of the platform.
+TURNS = SLOPE + UNKNOWNS  #: three columns of 48, at the present point
+SURE_TURNS = TURNS + 3 * COLUMN  #: those at the sure one
+
 # How accurate is accurate: what is asked for or, on the way to far targets, always fine.
-RULES = SLOPE + UNKNOWNS
+RULES = SURE_TURNS + 3 * COLUMN
 ACCEPT = RULES  #: sum of squares that is accepted: a little less, for the integration's own error
 LEG_TOLERANCE = RULES + 1  #: estimated error of a length that is accepted [m]
 STEP_ERROR, STEP_LEG_ERROR = RULES + 2, RULES + 3  #: error of the integration, in tips and lengths
@@ -129,3 +135,26 @@ SMALLEST = S + 26  #: smallest step of a path, as part of it: below it lies a fo
 FORCE_STEP, MOMENT_STEP = S + 27, S + 28  #: displacements of the Jacobian's differences
 STEPS_MAX = 64
 SIZE = S + 32
+
+
+#: Bytes of a cache line, the size of a row.
+LINE = 64
+
+
+def allocate() -> Array:
+    """Return a zeroed array for one solver.
+
+    Rows begin at cache lines, so that no load of eight lanes touches two of them, and a spare pair
+    of lines at the end keeps solvers of different threads from sharing any.
+    """
+    size = LINE // 8
+    raw = np.zeros(SIZE + 3 * size)
+    first = -raw.ctypes.data % LINE // 8
+    return raw[first : first + SIZE]
+
+
+def duplicate(w: Array) -> Array:
+    """Return a copy of a solver's array, laid out as ``allocate`` does."""
+    other = allocate()
+    other[:] = w
+    return other

@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Point, Pose, PoseStamped
+from geometry_msgs.msg import Pose, PoseStamped
 from kin_interfaces.action import SweepWorkspace
 from kin_interfaces.srv import SolveContinuumFK, SolveContinuumIK
 from sensor_msgs.msg import JointState
-from std_msgs.msg import ColorRGBA
-from visualization_msgs.msg import Marker, MarkerArray
+from visualization_msgs.msg import MarkerArray
 
+from continuum_ik.drawing import Drawing
 from continuum_ik.mailbox import Mailbox, Target
-from continuum_ik.picture import curvature, curvature_colours
 from continuum_ik.pose import make_pose, quaternion_pose
 from continuum_ik.robot import ContinuumRobot, Load, load_robot
 from continuum_ik.rod import Array
@@ -37,8 +36,6 @@ from kin_common.rotations import matrix_to_quaternion
 from kin_common.task import Progress, Task
 
 LEGS = 6
-#: Width of a line that is seen from some steps away [m].
-_SEEN = 0.006
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,11 +98,16 @@ def pose_numbers(pose: Any) -> Array:
 def pose_message(numbers: Array) -> Pose:
     """Return the message of a pose of 12 numbers."""
     pose = Pose()
-    pose.position.x, pose.position.y, pose.position.z = (float(x) for x in numbers[:3])
-    q = matrix_to_quaternion(np.ascontiguousarray(numbers[3:]).reshape(3, 3))
-    o = pose.orientation
-    o.x, o.y, o.z, o.w = (float(x) for x in q)
+    fill_pose(pose, numbers)
     return pose
+
+
+def fill_pose(pose: Pose, numbers: Array) -> None:
+    """Write a pose of 12 numbers into a message."""
+    p, o = pose.position, pose.orientation
+    p.x, p.y, p.z = numbers[:3].tolist()
+    q = matrix_to_quaternion(np.ascontiguousarray(numbers[3:]).reshape(3, 3))
+    o.x, o.y, o.z, o.w = q.tolist()
 
 
 class ContinuumNode(KinNode[ContinuumParameters]):
@@ -114,6 +116,7 @@ class ContinuumNode(KinNode[ContinuumParameters]):
     def __init__(self, **node_arguments: Any) -> None:
         super().__init__("continuum_ik", ContinuumParameters, **node_arguments)
         self._lock = threading.Lock()  # held for microseconds: a solve, or a copy of the solver
+        self._publishing = threading.Lock()  # the messages below are refilled by two threads
         self._source: PeriodicLoop | None = None
 
     def warm_up(self) -> None:
@@ -139,6 +142,11 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         self._previous: tuple[float, Array] | None = None
         self._heard = -math.inf  # when a target from outside last came, monotonic [s]
         self._moved = -math.inf  # when the lengths last changed, monotonic [s]
+        self._joint_message = JointState(name=list(now.joint_names))
+        self._joint_message.header.frame_id = now.frame_id
+        self._platform_message = PoseStamped()
+        self._platform_message.header.frame_id = now.frame_id
+        self._drawing: Drawing | None = None
         self._joints = self.publish_to(JointState, "joint_states", STATE)
         self._platform = self.publish_to(PoseStamped, "platform_pose", STATE)
         self._markers = self.publish_to(MarkerArray, "rod_shapes", STATE)
@@ -236,20 +244,24 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         return (lengths - before[1]) / (stamp - before[0])
 
     def _publish(self, lengths: Array, rates: Array, efforts: Array, pose: Array) -> None:
+        """Publish lengths and pose to whoever listens; the messages are made once and refilled."""
         stamp = self.get_clock().now().to_msg()
-        joints = JointState()
-        joints.header.stamp = stamp
-        joints.header.frame_id = self.parameters.frame_id
-        joints.name = list(self.parameters.joint_names)
-        joints.position = to_field(lengths, "float64")
-        if self.parameters.rates:
-            joints.velocity = to_field(rates, "float64")
-        joints.effort = to_field(efforts, "float64")
-        self._joints.publish(joints)
-        platform = PoseStamped()
-        platform.header = joints.header
-        platform.pose = pose_message(pose)
-        self._platform.publish(platform)
+        with self._publishing:
+            if self._joints.get_subscription_count() > 0:
+                joints = self._joint_message
+                joints.header.stamp = stamp
+                joints.position = to_field(lengths, "float64")
+                if self.parameters.rates:
+                    joints.velocity = to_field(rates, "float64")
+                elif len(joints.velocity):
+                    joints.velocity = to_field((), "float64")
+                joints.effort = to_field(efforts, "float64")
+                self._joints.publish(joints)
+            if self._platform.get_subscription_count() > 0:
+                platform = self._platform_message
+                platform.header.stamp = stamp
+                fill_pose(platform.pose, pose)
+                self._platform.publish(platform)
 
     def _hold(self) -> None:
         """Repeat the last good lengths, at rest, when no target has come for a while."""
@@ -282,41 +294,13 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         if self._markers.get_subscription_count() == 0:
             return
         solver = self._snapshot()
-        array = MarkerArray()
-        largest = 0.0
-        for i, shape in enumerate(solver.shapes(self.parameters.shape_points)):
-            bend = curvature(shape)
-            largest = max(largest, float(bend.max()))
-            # A rod of half a millimetre would not be seen.
-            width = max(solver.robot.rods[i].radius * 2, _SEEN)
-            rod = self._line(i, "rods", shape, width, (0.2, 0.4, 0.8))
-            rod.colors = [
-                ColorRGBA(r=r, g=g, b=b, a=1.0) for r, g, b in curvature_colours(bend).tolist()
-            ]
-            array.markers.append(rod)
-        self.diagnostics.value("largest curvature [1/m]", largest)
-        pose = solver.pose
-        holes = solver.robot.platform @ pose[3:].reshape(3, 3).T + pose[:3]
-        ring = np.concatenate([holes, holes[:1]])
-        array.markers.append(self._line(0, "platform", ring, 0.004, (0.8, 0.5, 0.1)))
-        base = np.concatenate([solver.robot.base, solver.robot.base[:1]])
-        array.markers.append(self._line(0, "base", base, 0.004, (0.4, 0.4, 0.4)))
+        points = self.parameters.shape_points
+        if self._drawing is None or self._drawing.points != points:
+            self._drawing = Drawing(solver.robot, points, self.parameters.frame_id)
+        stamp = self.get_clock().now().to_msg()
+        array = self._drawing.update(solver.shapes(points), solver.pose, stamp)
+        self.diagnostics.value("largest curvature [1/m]", self._drawing.largest)
         self._markers.publish(array)
-
-    def _line(
-        self, number: int, space: str, points: Array, width: float, colour: tuple[float, ...]
-    ) -> Marker:
-        marker = Marker()
-        marker.header.frame_id = self.parameters.frame_id
-        marker.header.stamp = self.get_clock().now().to_msg()
-        marker.ns, marker.id = space, number
-        marker.type, marker.action = Marker.LINE_STRIP, Marker.ADD
-        marker.scale.x = float(width)
-        marker.color.r, marker.color.g, marker.color.b = colour
-        marker.color.a = 1.0
-        marker.pose.orientation.w = 1.0
-        marker.points = [Point(x=float(p[0]), y=float(p[1]), z=float(p[2])) for p in points]
-        return marker
 
     # Requests ----------------------------------------------------------------------------------
 
@@ -382,7 +366,7 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         count("lengths", len(lengths), self.parameters.batch_limit)
         solver = self._solver_for(request)
         guess = pose_numbers(request.guess) if request.guess_given else None
-        poses, codes, sums, reached = solver.forward_many(
+        batch = solver.forward_many(
             lengths,
             guess,
             independent=request.independent,
@@ -390,18 +374,18 @@ class ContinuumNode(KinNode[ContinuumParameters]):
             task=task,
         )
         response = SolveContinuumFK.Response()
-        response.codes = to_field(codes, "uint8")
-        response.residuals = to_field(sums)
-        response.reached = to_field(reached)
-        response.poses = [pose_message(pose) for pose in poses]
-        failed = np.flatnonzero(codes != StatusCode.SUCCESS)
+        response.codes = to_field(batch.codes, "uint8")
+        response.residuals = to_field(batch.residuals)
+        response.reached = to_field(batch.reached)
+        response.poses = [pose_message(pose) for pose in batch.poses]
+        failed = np.flatnonzero(batch.codes != StatusCode.SUCCESS)
         if failed.size:
             k = int(failed[0])
-            one = solver.forward(lengths[k], guess)
-            response.status.code = int(codes[k])
-            response.status.message = f"lengths, row {k}: {one.reason or 'not solved'}"
+            response.status.code = int(batch.codes[k])
+            response.status.message = f"lengths, row {k}: {batch.message(k)}"
         else:
-            response.status.residual = float(sums.max())
+            response.status.residual = float(batch.residuals.max())
+            response.status.message = batch.message(0)
         return response
 
     def _sweep(self, goal: Any, task: Task) -> Any:

@@ -74,8 +74,8 @@ def read_pose(target: Array, out: Array) -> int:
 
 
 @njit(**KERNEL)
-def turn(R: Array, x: float, y: float, z: float, out: Array) -> None:
-    """Write exp([x y z]) R into ``out``; both are nine numbers, row by row, and may be the same."""
+def turn(w: Array, at: int, x: float, y: float, z: float, to: int) -> None:
+    """Write exp([x y z]) R to ``w[to]``, R at ``w[at]``: nine numbers, row by row; to may be at."""
     t2 = x * x + y * y + z * z
     if t2 < 1e-8:
         a, b = 1.0 - t2 / 6.0, 0.5 - t2 / 24.0
@@ -84,11 +84,11 @@ def turn(R: Array, x: float, y: float, z: float, out: Array) -> None:
         half = math.sin(0.5 * t)
         a, b = math.sin(t) / t, 2.0 * half * half / t2
     for j in range(3):
-        p, q, r = R[j], R[3 + j], R[6 + j]
+        p, q, r = w[at + j], w[at + 3 + j], w[at + 6 + j]
         u, v, s = y * r - z * q, z * p - x * r, x * q - y * p
-        out[j] = p + a * u + b * (y * s - z * v)
-        out[3 + j] = q + a * v + b * (z * u - x * s)
-        out[6 + j] = r + a * s + b * (x * v - y * u)
+        w[to + j] = p + a * u + b * (y * s - z * v)
+        w[to + 3 + j] = q + a * v + b * (z * u - x * s)
+        w[to + 6 + j] = r + a * s + b * (x * v - y * u)
 
 
 def make_pose(position: ArrayLike, rotation: ArrayLike | None = None) -> Array:

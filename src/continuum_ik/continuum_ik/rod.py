@@ -34,6 +34,10 @@ KERNEL: dict[str, Any] = {
     "error_model": "numpy",
 }
 
+#: For what is called from one place only. Numba compiles each function by itself together with all
+#: that it calls; what is inlined is compiled once less.
+INLINED: dict[str, Any] = {"inline": "always"}
+
 LANES = 8
 # Rows of a block: what goes in,
 N_X, N_Y, N_Z = 0, 8, 16  #: internal force n [N], base frame

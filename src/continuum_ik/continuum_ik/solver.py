@@ -15,12 +15,12 @@ from continuum_ik import layout as m
 from continuum_ik.analysis import Analysis, analyse, fold_margin, rod_shapes
 from continuum_ik.continuation import linearise, load
 from continuum_ik.errors import ContinuumError
-from continuum_ik.forward import forward, forward_run
+from continuum_ik.forward import FORWARD_DETAILS, forward_run
 from continuum_ik.pose import as_poses
 from continuum_ik.reasons import FOLD, NOT_FINITE, ROUTE_NAMES, describe
 from continuum_ik.robot import ContinuumRobot
 from continuum_ik.rod import Array
-from continuum_ik.tracking import run, run_independent, track
+from continuum_ik.tracking import DETAILS, run, track
 from continuum_ik.workspace import build, find_home, set_tolerance
 from kin_common import checks
 from kin_common.errors import (
@@ -36,6 +36,10 @@ from kin_common.task import Task
 TUTORIAL = 1e-6
 #: The tight setting: lengths to 1 nm.
 TIGHT = 1e-12
+#: What is said of a forward kinematics answer that a real platform would leave.
+UNSTABLE = "an equilibrium that is not stable, like the one it starts from: a rod has buckled there"
+#: What the compiled batch gets for "from the target before" and "lengths only".
+_NOTHING, _NO_DETAILS = np.empty(0), np.empty((0, DETAILS))
 #: Most targets of one call.
 BATCH_LIMIT = 1_000_000
 
@@ -94,7 +98,9 @@ class FKResult:
         residual: Sum of squares of the residual; NaN unless solved.
         iterations: Evaluations of the equations.
         reached: Part of the way from the start's lengths that was reached.
-        reason: For people; empty on success.
+        limiting_leg: The leg or rod that hinders, or -1.
+        stable: Whether the pose is a minimum of energy at these lengths, as a real platform needs.
+        reason: For people; empty on success, unless the pose is not stable.
     """
 
     code: StatusCode
@@ -103,6 +109,8 @@ class FKResult:
     residual: float
     iterations: int
     reached: float
+    limiting_leg: int
+    stable: bool
     reason: str
 
     @property
@@ -143,6 +151,38 @@ class Batch:
     def message(self, k: int) -> str:
         """Return the sentence about target k; empty if it was solved."""
         return describe(int(self.reason[k]), int(self.limiting_leg[k]), float(self.reached[k]))
+
+
+@dataclass(frozen=True, eq=False)
+class FKBatch:
+    """Answers to many forward kinematics requests.
+
+    Attributes:
+        poses: (n, 12); the furthest poses reached where not solved.
+        codes: (n,) status codes.
+        residuals: (n,) sums of squares; NaN where not solved.
+        reached: (n,) part of the way.
+        limiting_leg: (n,) or -1.
+        reason: (n,) numbers of reasons.py.
+        stable: Whether the solved poses are minima of energy. All are, or none: they are
+            connected with the start without a singular point between.
+    """
+
+    poses: Array
+    codes: NDArray[np.uint8]
+    residuals: Array
+    reached: Array
+    limiting_leg: NDArray[np.int8]
+    reason: NDArray[np.uint8]
+    stable: bool
+
+    def message(self, k: int) -> str:
+        """Return the sentence about row k; empty if it was solved and is stable."""
+        if self.codes[k] == StatusCode.SUCCESS:
+            return "" if self.stable else UNSTABLE
+        return _forward_reason(
+            int(self.reason[k]), int(self.limiting_leg[k]), float(self.reached[k])
+        )
 
 
 def _raise(code: StatusCode, reason: str, residual: float, iterations: int) -> None:
@@ -198,13 +238,15 @@ class ContinuumSolver:
     def _bind(self) -> None:
         self.track: Callable[[Array], int] = functools.partial(track, self._w)
         self.lengths: Array = self._w[m.ANSWER + 40 : m.ANSWER + 46]
+        self._stable_at: tuple[tuple[int, float, float], bool] | None = None
 
     def copy(self) -> ContinuumSolver:
         """Return an independent solver in the same state; cheap."""
         other = object.__new__(type(self))
         other.robot = self.robot
-        other._w = self._w.copy()
+        other._w = m.duplicate(self._w)
         other._bind()
+        other._stable_at = self._stable_at
         return other
 
     @property
@@ -289,7 +331,7 @@ class ContinuumSolver:
         lengths = np.full((len(targets), 6), np.nan)
         codes = np.full(len(targets), int(StatusCode.CANCELLED), dtype=np.uint8)
         flag = np.zeros(1, dtype=np.int64) if task is None else task.flag
-        run(self._w, targets, lengths, codes, flag)
+        run(self._w, _NOTHING, targets, lengths, codes, _NO_DETAILS, flag)
         if task is not None:
             task.check()
         return lengths, codes
@@ -313,38 +355,32 @@ class ContinuumSolver:
         """
         targets = _targets(poses)
         n = len(targets)
-        lengths, residuals = np.full((n, 6), np.nan), np.full(n, np.nan)
+        lengths, details = np.full((n, 6), np.nan), np.full((n, DETAILS), np.nan)
+        details[:, 1:4] = 0.0, -1.0, 0.0
         codes = np.full(n, int(StatusCode.CANCELLED), dtype=np.uint8)
-        forces, reached = np.full((n, 6, 3), np.nan), np.zeros(n)
-        best, leg = np.zeros((n, 12)), np.full(n, -1, dtype=np.int8)
-        reason = np.zeros(n, dtype=np.uint8)
         task = task or Task()
         pieces = _pieces(n, threads if independent else 1)
 
         def work(piece: slice) -> None:
             # A path moves this solver on; independent poses leave it as it is.
-            w = self._w.copy() if independent else self._w
-            run_independent(
-                w,
-                self._w.copy(),
-                independent,
-                targets[piece],
-                lengths[piece],
-                codes[piece],
-                residuals[piece],
-                forces[piece],
-                reached[piece],
-                best[piece],
-                leg[piece],
-                reason[piece],
-                task.flag,
-            )
+            w = m.duplicate(self._w) if independent else self._w
+            fresh = m.duplicate(self._w) if independent else _NOTHING
+            run(w, fresh, targets[piece], lengths[piece], codes[piece], details[piece], task.flag)
             task.progress(piece.stop / max(n, 1))
 
         with task:
             _spread(work, pieces)
         task.check()
-        return Batch(lengths, codes, residuals, forces, reached, best, leg, reason)
+        return Batch(
+            lengths=lengths,
+            codes=codes,
+            residuals=details[:, 0].copy(),
+            forces=details[:, 16:].reshape(n, 6, 3).copy(),
+            reached=details[:, 1].copy(),
+            best=details[:, 4:16].copy(),
+            limiting_leg=details[:, 2].astype(np.int8),
+            reason=details[:, 3].astype(np.uint8),
+        )
 
     def forward(self, lengths: ArrayLike, guess: ArrayLike | None = None) -> FKResult:
         """Find the pose for six lengths [m], starting from the last solution or a guessed pose.
@@ -358,7 +394,11 @@ class ContinuumSolver:
         if wanted.shape != (6,):
             raise InvalidInput("lengths", f"must be six numbers, got {wanted.shape}")
         w, start = self._forward_start(guess)
-        code = forward(w, wanted, start)
+        stable = self._stable(w, start, guess)
+        out = np.empty((1, FORWARD_DETAILS))
+        codes = np.empty(1, dtype=np.uint8)
+        forward_run(w, wanted[None], start, True, out, codes, np.zeros(1, dtype=np.int64))
+        code = int(codes[0])
         solved = code == StatusCode.SUCCESS
         at = m.ANSWER if solved else m.BEST
         n = w[at : at + 24].reshape(3, 8)[:, :6].T
@@ -371,7 +411,11 @@ class ContinuumSolver:
             residual=float(w[m.ANSWER_SUM_SQUARES]) if solved else math.nan,
             iterations=int(w[m.EVALUATIONS]),
             reached=reached,
-            reason="" if solved else _forward_reason(reason, leg, reached),
+            limiting_leg=leg,
+            stable=solved and stable,
+            reason=_forward_reason(reason, leg, reached)
+            if not solved
+            else ("" if stable else UNSTABLE),
         )
 
     def forward_many(
@@ -382,42 +426,46 @@ class ContinuumSolver:
         independent: bool = False,
         threads: int = 1,
         task: Task | None = None,
-    ) -> tuple[Array, NDArray[np.uint8], Array, Array]:
+    ) -> FKBatch:
         """Find poses for rows of lengths (n, 6) [m].
 
-        Returns:
-            Poses (n, 12), status codes (n,), sums of squares (n,), part of the way reached (n,).
+        Args:
+            lengths: (n, 6) [m].
+            guess: A pose to start from; the last solution if None.
+            independent: Start each row there, over ``threads``; otherwise from the row before.
+            threads: Threads for independent rows.
+            task: To cancel, and limit the time.
         """
         wanted = np.ascontiguousarray(lengths, dtype=np.float64)
         if wanted.ndim != 2 or wanted.shape[1] != 6:
             raise InvalidInput("lengths", f"must have the shape (n, 6), got {wanted.shape}")
         checks.count("lengths", len(wanted), BATCH_LIMIT)
         n = len(wanted)
-        poses, sums, reached = np.zeros((n, 12)), np.full(n, np.nan), np.zeros(n)
+        out = np.full((n, FORWARD_DETAILS), np.nan)
         codes = np.full(n, int(StatusCode.CANCELLED), dtype=np.uint8)
         task = task or Task()
         w, start = self._forward_start(guess)
+        stable = self._stable(w, start, guess)
 
         def work(piece: slice) -> None:
-            forward_run(
-                w.copy(),
-                wanted[piece],
-                start,
-                independent,
-                poses[piece],
-                sums[piece],
-                reached[piece],
-                codes[piece],
-                task.flag,
-            )
+            one = m.duplicate(w)
+            forward_run(one, wanted[piece], start, independent, out[piece], codes[piece], task.flag)
 
         with task:
             _spread(work, _pieces(n, threads if independent else 1))
         task.check()
-        return poses, codes, sums, reached
+        return FKBatch(
+            poses=out[:, 4:].copy(),
+            codes=codes,
+            residuals=out[:, 0].copy(),
+            reached=out[:, 1].copy(),
+            limiting_leg=out[:, 2].astype(np.int8),
+            reason=out[:, 3].astype(np.uint8),
+            stable=stable,
+        )
 
     def _forward_start(self, guess: ArrayLike | None) -> tuple[Array, int]:
-        w = self._w.copy()
+        w = m.duplicate(self._w)
         if guess is not None:
             code = track(w, np.ascontiguousarray(guess, dtype=np.float64))
             if code != StatusCode.SUCCESS:
@@ -425,13 +473,22 @@ class ContinuumSolver:
                 raise InvalidInput("guess", f"is not a reachable pose: {reason}")
         return w, m.ANSWER if w[m.COUNT] > 0.0 else m.HOME
 
+    def _stable(self, w: Array, entry: int, guess: ArrayLike | None) -> bool:
+        """Whether the entry is stable; worked out once for each solution of this solver."""
+        if guess is not None:
+            return analyse(w, entry).stable
+        key = (entry, float(w[m.SOLVED_TOTAL]), float(w[m.TOLERANCE]))
+        if self._stable_at is None or self._stable_at[0] != key:
+            self._stable_at = (key, analyse(w, entry).stable)
+        return self._stable_at[1]
+
     def analyse(self) -> Analysis:
         """Return Jacobian, stiffness, fold margin and stability at the last solution, or home."""
         return analyse(self._w, m.ANSWER if self.solved else m.HOME)
 
     def fold_margin(self) -> float:
         """Return the distance to the fold at the last solution, or home; quick, to some 1e-4."""
-        w = self._w.copy()
+        w = m.duplicate(self._w)
         load(w, m.ANSWER if self.solved else m.HOME)
         return float(fold_margin(w)) if linearise(w) else 0.0
 
@@ -454,7 +511,8 @@ def run_streams(
 
 def _forward_reason(reason: int, leg: int, reached: float) -> str:
     if reason == FOLD:
-        return f"the platform gives way on the path; reached {100.0 * reached:.1f} % of it"
+        rod = f", where rod {leg} changes most" if leg >= 0 else ""
+        return f"the platform gives way on the path{rod}; reached {100.0 * reached:.1f} % of it"
     if reason == NOT_FINITE:
         return f"lengths: must be finite, length {leg} is not"
     return describe(reason, leg, reached)
@@ -493,6 +551,7 @@ __all__ = [
     "TUTORIAL",
     "Batch",
     "ContinuumSolver",
+    "FKBatch",
     "FKResult",
     "IKResult",
     "run_streams",

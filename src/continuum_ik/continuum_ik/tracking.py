@@ -58,7 +58,7 @@ from continuum_ik.reasons import (
     TOO_FAR,
     UNREACHABLE,
 )
-from continuum_ik.rod import KERNEL, Array
+from continuum_ik.rod import INLINED, KERNEL, Array
 
 #: Evaluations that tracking may spend on one target before the continuation takes over.
 TRACK_EVALUATIONS = 6
@@ -69,6 +69,8 @@ CONTRACTION = 0.01
 #: Furthest target from the last one that tracking tries, as part of the robot's size, and largest
 #: correction of a prediction in the scaled unknowns.
 TRACK_DISTANCE, TRACK_CORRECTION = 0.05, 0.3
+#: Numbers about a target in ``run``.
+DETAILS = 34
 #: Largest polishing step, in the scaled unknowns, of a point where the branch was in doubt.
 CLOSE = 1e-3
 
@@ -76,13 +78,13 @@ CLOSE = 1e-3
 @njit(**KERNEL)
 def _refuse(w: Array) -> int:
     """Refuse what no configuration of the robot can reach, from the target pose alone."""
-    p = w[m.TARGET : m.TARGET + 12]
+    p = m.TARGET
     longest = w[m.LENGTH_MAX] * w[m.STRETCH]
     for i in range(m.RODS):
         x, y, z = w[m.PLATFORM + i], w[m.PLATFORM + 8 + i], w[m.PLATFORM + 16 + i]
-        dx = p[0] + p[3] * x + p[4] * y + p[5] * z - w[m.BASE + i]
-        dy = p[1] + p[6] * x + p[7] * y + p[8] * z - w[m.BASE + 8 + i]
-        dz = p[2] + p[9] * x + p[10] * y + p[11] * z - w[m.BASE + 16 + i]
+        dx = w[p] + w[p + 3] * x + w[p + 4] * y + w[p + 5] * z - w[m.BASE + i]
+        dy = w[p + 1] + w[p + 6] * x + w[p + 7] * y + w[p + 8] * z - w[m.BASE + 8 + i]
+        dz = w[p + 2] + w[p + 9] * x + w[p + 10] * y + w[p + 11] * z - w[m.BASE + 16 + i]
         if not dz >= w[m.HEIGHT_MIN]:
             w[m.LIMITING] = float(i)
             return BEHIND_BASE
@@ -126,7 +128,7 @@ def _entry(w: Array, back: int) -> int:
     return m.HISTORY + ((int(w[m.HEAD]) + back) % m.ENTRIES) * m.ENTRY
 
 
-@njit(**KERNEL)
+@njit(**INLINED)
 def _predict(w: Array) -> bool:
     """Guess the unknowns at the target; False if it is too far from the last one."""
     newest = _entry(w, 0)
@@ -197,15 +199,14 @@ def _refresh(w: Array, doubtful: bool) -> bool:
     return True
 
 
-@njit(**KERNEL)
+@njit(**INLINED)
 def _certify(w: Array) -> bool:
     """Evaluate the prediction, and correct it by chord steps until it is within the tolerance."""
-    close = 1.0
-    if not moved_from_sure(w) <= w[m.SURE_WITHIN]:
-        # A singular point may lie between.
-        if not _refresh(w, True):
-            return False
-        close = CLOSE
+    # Whether a singular point may lie between.
+    doubtful = not moved_from_sure(w) <= w[m.SURE_WITHIN]
+    if doubtful and not _refresh(w, doubtful):
+        return False
+    close = CLOSE if doubtful else 1.0
     w[m.STEPS] = float(plan_steps(w))
     previous = math.inf
     for k in range(TRACK_EVALUATIONS):
@@ -214,7 +215,7 @@ def _certify(w: Array) -> bool:
             # Also where a number is not finite.
             if not now < 1e6 or not _refresh(w, previous < 1e6):
                 return False
-        elif k == 0 and now > w[m.ACCEPT] and w[m.AGE] >= OLD and not _refresh(w, False):
+        elif k == 0 and now > w[m.ACCEPT] and w[m.AGE] >= OLD and not _refresh(w, doubtful):
             return False
         solve_linear(w)
         if (
@@ -248,7 +249,7 @@ def _remember(w: Array) -> None:
     w[m.SOLVED_TOTAL] += 1.0
 
 
-@njit(**KERNEL)
+@njit(**INLINED)
 def _back_off(w: Array) -> None:
     """Find the last pose within the limits on a path that leaves them, by bisection.
 
@@ -281,7 +282,7 @@ def _back_off(w: Array) -> None:
         w[m.TARGET + k] = w[m.AIM + k]
 
 
-@njit(**KERNEL)
+@njit(**INLINED)
 def _recover(w: Array) -> int:
     """Reach the target by continuation: from the last good pose, then from home."""
     w[m.RECOVERED_TOTAL] += 1.0
@@ -313,29 +314,33 @@ def _recover(w: Array) -> int:
                 continue
             copy_entry(w, m.ANCHOR, m.START)
         found = follow(w)
-        if found == NONE:
-            broken = violated(w)
-            if broken == NONE:
-                w[m.COUNT] = 0.0
-                w[m.ROUTE] = float(route)
-                _remember(w)
-                w[m.AGE] = 0.0
-                return SUCCESS
-            # Another way may lead to another, better solution of the same pose.
-            if reason == NO_START:
-                w[m.ROUTE] = float(route)
-                _back_off(w)
-                reason, reached, leg = broken, w[m.REACHED], w[m.LIMITING]
-        elif reason == NO_START:
-            reason, reached, leg = found, w[m.REACHED], w[m.LIMITING]
+        outside = w[m.REACHED_WITHIN] < w[m.REACHED]
+        if found != NONE and outside:
+            # The path left the limits before it ended.
+            load(w, m.ANCHOR)
+            evaluate(w)
+        broken = violated(w) if found == NONE or outside else NONE
+        if found == NONE and broken == NONE:
+            w[m.COUNT] = 0.0
             w[m.ROUTE] = float(route)
-            copy_entry(w, m.ANCHOR, m.BEST)
+            _remember(w)
+            w[m.AGE] = 0.0
+            return SUCCESS
+        # Another way may lead to another, better solution of the same pose.
+        if reason == NO_START:
+            w[m.ROUTE] = float(route)
+            if broken != NONE:
+                _back_off(w)
+                found = broken
+            else:
+                copy_entry(w, m.ANCHOR, m.BEST)
+            reason, reached, leg = found, w[m.REACHED], w[m.LIMITING]
     w[m.REACHED], w[m.LIMITING], w[m.REASON] = reached, leg, float(reason)
     w[m.AGE] = -1.0
     return NOT_CONVERGED if reason in (STALLED, NO_START) else UNREACHABLE
 
 
-@njit(**KERNEL)
+@njit(**INLINED)
 def linearise_at_newest(w: Array) -> bool:
     """Make Jacobian and tangents at the newest point of the history."""
     load(w, _entry(w, 0))
@@ -399,14 +404,25 @@ def _nothing_reached(w: Array) -> None:
 
 
 @njit(**KERNEL)
-def run(w: Array, targets: Array, lengths: Array, codes: Array, flag: Array) -> int:
-    """Solve a row of targets, each starting from the ones before, in one compiled call.
+def run(
+    w: Array,
+    fresh: Array,
+    targets: Array,
+    lengths: Array,
+    codes: Array,
+    details: Array,
+    flag: Array,
+) -> int:
+    """Solve a row of targets in one compiled call.
 
     Args:
         w: The solver's array.
+        fresh: The state from which each target starts; if empty, each starts from the one before.
         targets: (n, 12), or (n, 7) with quaternions.
-        lengths: (n, 6), filled with leg lengths [m]; NaN where there is no solution.
+        lengths: (n, 6), filled with leg lengths [m] where there is a solution.
         codes: (n,) of uint8, filled with status codes.
+        details: (n, DETAILS), filled with what else there is to know, or empty: sum of squares,
+            part of the way, limiting leg, reason, pose reached (12), and forces of the six rods.
         flag: (1,) of int64; anything but 0 ends the run after the target at hand.
 
     Returns:
@@ -415,69 +431,28 @@ def run(w: Array, targets: Array, lengths: Array, codes: Array, flag: Array) -> 
     for k in range(len(targets)):
         if flag[0] != 0:
             return k
+        for j in range(len(fresh)):
+            w[j] = fresh[j]
         code = track(w, targets[k])
         codes[k] = code
-        for i in range(m.RODS):
-            lengths[k, i] = w[m.ANSWER + 40 + i] if code == SUCCESS else math.nan
-    return len(targets)
-
-
-@njit(**KERNEL)
-def run_independent(
-    w: Array,
-    fresh: Array,
-    independent: bool,
-    targets: Array,
-    lengths: Array,
-    codes: Array,
-    sums: Array,
-    forces: Array,
-    reached: Array,
-    best: Array,
-    leg: Array,
-    reason: Array,
-    flag: Array,
-) -> int:
-    """Solve targets and keep all that is known of each; see ``solver.Batch`` for the arrays.
-
-    Args:
-        w: The solver's array.
-        fresh: The state from which each target starts, if ``independent``.
-        independent: Start each target from ``fresh``; else from the one before.
-        targets: (n, 12).
-        lengths: (n, 6).
-        codes: (n,).
-        sums: (n,).
-        forces: (n, 6, 3).
-        reached: (n,).
-        best: (n, 12).
-        leg: (n,).
-        reason: (n,).
-        flag: (1,) of int64; anything but 0 ends the run.
-    """
-    for k in range(len(targets)):
-        if flag[0] != 0:
-            return k
-        if independent:
-            w[:] = fresh
-        code = track(w, targets[k])
-        codes[k] = code
-        reached[k] = w[m.REACHED]
-        leg[k] = int(w[m.LIMITING])
-        reason[k] = int(w[m.REASON])
         at = m.ANSWER if code == SUCCESS else m.BEST
-        for j in range(12):
-            best[k, j] = w[at + m.ENTRY_POSE + j]
         if code == SUCCESS:
-            sums[k] = w[m.ANSWER_SUM_SQUARES]
             for i in range(m.RODS):
                 lengths[k, i] = w[at + 40 + i]
+        if len(details) == 0:
+            continue
+        details[k, 1], details[k, 2], details[k, 3] = w[m.REACHED], w[m.LIMITING], w[m.REASON]
+        for j in range(12):
+            details[k, 4 + j] = w[at + m.ENTRY_POSE + j]
+        if code == SUCCESS:
+            details[k, 0] = w[m.ANSWER_SUM_SQUARES]
+            for i in range(m.RODS):
                 for j in range(3):
-                    forces[k, i, j] = w[at + 8 * j + i]
+                    details[k, 16 + 3 * i + j] = w[at + 8 * j + i]
     return len(targets)
 
 
-@njit(**KERNEL)
+@njit(**INLINED)
 def hop(w: Array, target: Array) -> int:
     """Solve a target by continuation from the entry START, within the limits; for sweeps.
 

@@ -23,6 +23,7 @@ from continuum_ik.errors import NoHome
 from continuum_ik.robot import ContinuumRobot
 from continuum_ik.rod import (
     BLOCK,
+    INLINED,
     INV_EI,
     INV_GA,
     KERNEL,
@@ -77,7 +78,7 @@ def set_tolerance(w: Array, tolerance: float, leg_tolerance: float) -> None:
 
 def build(robot: ContinuumRobot, tolerance: float, leg_tolerance: float) -> Array:
     """Return a solver's array for a robot, without a home yet."""
-    w = np.zeros(m.SIZE)
+    w = m.allocate()
     typical = robot.home_height
     for i in range(m.LANES):
         rod = robot.rods[i % m.RODS]
@@ -110,7 +111,7 @@ def build(robot: ContinuumRobot, tolerance: float, leg_tolerance: float) -> Arra
     return w
 
 
-@njit(**KERNEL)
+@njit(**INLINED)
 def _guess(w: Array) -> None:
     """Set the unknowns to slender beams, clamped upright at both ends: cubic centrelines."""
     for i in range(m.RODS):

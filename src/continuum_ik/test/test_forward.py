@@ -4,7 +4,19 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from continuum_ik import ContinuumRobot, ContinuumSolver, Load, make_pose, run_streams
+from continuum_ik import (
+    ContinuumRobot,
+    ContinuumSolver,
+    Limits,
+    Load,
+    layout,
+    make_pose,
+    run_streams,
+)
+from continuum_ik.analysis import analyse
+from continuum_ik.continuation import load
+from continuum_ik.equations import aim, evaluate, factorise, solve_linear, tangents
+from continuum_ik.forward import FORWARD_DETAILS, forward_run
 from continuum_ik.trajectory import benchmark_trajectory
 from kin_common.errors import Cancelled, InvalidInput, LimitExceeded, StatusCode
 from kin_common.task import Task
@@ -35,18 +47,26 @@ def test_forward_of_inverse_is_the_pose_over_thousands(tight):
     reachable = np.flatnonzero(batch.codes == StatusCode.SUCCESS)
     assert len(reachable) > 1800
     compared = 0
+    out, code = np.empty((1, FORWARD_DETAILS)), np.empty(1, dtype=np.uint8)
+    flag = np.zeros(1, dtype=np.int64)
     for k in reachable:
         near = poses[k].copy()
         near[:3] += rng.uniform(-0.003, 0.003, 3)
         one = tight.copy()
         if one.track(poses[k]) != 0 or one.track(near) != 0:
             continue  # the pose 3 mm away lies beyond a fold
-        result = one.forward(batch.lengths[k]).check()
-        position, rotation = pose_error(result.pose, poses[k])
+        if k % 20 == 0:
+            result = one.forward(batch.lengths[k]).check()
+            found, residual = result.pose, result.residual
+        else:  # what ``forward`` calls, without the question whether the start is stable
+            forward_run(one._w, batch.lengths[k][None], layout.ANSWER, True, out, code, flag)
+            assert code[0] == StatusCode.SUCCESS
+            found, residual = out[0, 4:], out[0, 0]
+        position, rotation = pose_error(found, poses[k])
         assert position < 1e-7
         assert rotation < 1e-6
-        assert result.residual <= 1e-12
-        R = result.pose[3:].reshape(3, 3)
+        assert residual <= 1e-12
+        R = found[3:].reshape(3, 3)
         assert np.abs(R.T @ R - np.eye(3)).max() < 1e-12
         compared += 1
     assert compared > 1800
@@ -58,21 +78,24 @@ def test_forward_from_home(tight):
     batch = tight.solve_many(poses, independent=True, threads=2)
     reachable = batch.codes == StatusCode.SUCCESS
     lengths = batch.lengths[reachable]
-    found, codes, sums, _ = tight.forward_many(lengths, independent=True, threads=2)
-    solved = codes == StatusCode.SUCCESS
-    assert solved.mean() > 0.99
-    assert sums[solved].max() <= 1e-12
-    right = np.abs(found[:, :3] - poses[reachable][:, :3]).max(axis=1) < 1e-7
-    assert right.mean() > 0.99
+    found = tight.forward_many(lengths, independent=True, threads=2)
+    solved = found.codes == StatusCode.SUCCESS
+    assert solved.mean() > 0.98
+    assert found.residuals[solved].max() <= 1e-12
+    assert found.stable
+    right = np.abs(found.poses[:, :3] - poses[reachable][:, :3]).max(axis=1) < 1e-7
+    assert right.mean() > 0.98
 
 
 def test_forward_follows_a_path_and_takes_a_guess(loose):
     loose.solve(START).check()
     lengths, codes = loose.run(benchmark_trajectory()[:50])
     assert not codes.any()
-    poses, codes, _, _ = loose.forward_many(lengths)
-    assert not codes.any()
-    np.testing.assert_allclose(poses[:, :3], benchmark_trajectory()[:50, :3], rtol=0, atol=3e-4)
+    found = loose.forward_many(lengths)
+    assert not found.codes.any()
+    np.testing.assert_allclose(
+        found.poses[:, :3], benchmark_trajectory()[:50, :3], rtol=0, atol=3e-4
+    )
     result = loose.forward(lengths[10], guess=benchmark_trajectory()[8]).check()
     assert pose_error(result.pose, benchmark_trajectory()[10])[0] < 3e-4
 
@@ -91,6 +114,133 @@ def test_forward_refuses(loose, lengths, code, words):
     assert result.code == code
     assert words in result.reason
     assert loose.forward(loose.home_lengths).success
+
+
+def plain_newton(w, lengths, steps=48):
+    """Full Newton steps in forces, moments and pose at given lengths, without the solver's rules.
+
+    Returns the size of all moves of the pose, or None.
+    """
+    total = 0.0
+    for _ in range(12):
+        w[40:46] = lengths
+        w[layout.STEPS] = steps
+        evaluate(w)
+        rows = w[layout.RESIDUAL : layout.RESIDUAL + 48].copy()
+        if not np.isfinite(rows).all() or not factorise(w, steps):
+            return None
+        tangents(w)
+        T = w[layout.TANGENT : layout.TANGENT + 288].reshape(6, 48).copy()
+        w[layout.RESIDUAL : layout.RESIDUAL + 48] = rows
+        solve_linear(w)
+        y = w[layout.DELTA : layout.DELTA + 48].copy()
+        move = np.linalg.solve(T[:, 40:46].T, y[40:46])
+        size = np.abs(move).max()
+        if not size < 0.03:
+            return None
+        w[:48] += move @ T - y
+        pose = w[layout.POSE : layout.POSE + 12]
+        pose[:3] += move[:3]
+        R = Rotation.from_rotvec(move[3:]).as_matrix() @ pose[3:].reshape(3, 3)
+        pose[3:] = R.ravel()
+        aim(w)
+        total += size
+        if size < 1e-10:
+            return total
+    return None
+
+
+def fine_continuation(solver, lengths, parts=150):
+    """Move the lengths in many small steps, plain Newton each; None where that ends or leaps."""
+    w = solver.copy()._w
+    load(w, layout.ANSWER)
+    start = w[40:46].copy()
+    before = None
+    for part in np.linspace(0.0, 1.0, parts + 1)[1:]:
+        moved = plain_newton(w, start + part * (lengths - start))
+        if moved is None or (before is not None and moved > 3.0 * before + 1e-7):
+            return None
+        before = moved
+    return w[layout.POSE : layout.POSE + 12].copy()
+
+
+@pytest.mark.parametrize("tilted", [False, True])
+def test_forward_never_arrives_at_a_wrong_branch(tight, tilted):
+    """Legs moved by up to 12 cm in any combination: fine continuation arrives at the same pose.
+
+    What was found is stable by its own conjugate points and stiffness, as the start is.
+    """
+    tilt = Rotation.from_rotvec([0.1, -0.15, 0.1]).as_matrix() if tilted else None
+    tight.solve(make_pose((0.01, 0.02, 0.48), tilt)).check()
+    rng = np.random.default_rng(21 + tilted)
+    solved = refused = compared = 0
+    for k in range(24):
+        change = rng.uniform(-1.0, 1.0, 6) * (0.12 if k % 2 else 0.03)
+        wanted = tight.lengths + change
+        result = tight.forward(wanted)
+        if not result.success:
+            refused += 1
+            assert result.code == StatusCode.UNREACHABLE
+            assert result.reason
+            assert 0.0 <= result.reached < 1.0
+            assert not result.stable
+            continue
+        solved += 1
+        assert result.stable
+        assert result.residual <= 1e-12
+        expected = fine_continuation(tight, wanted)
+        if expected is not None:
+            compared += 1
+            position, rotation = pose_error(result.pose, expected)
+            assert position < 1e-8
+            assert rotation < 1e-7
+        w, start = tight._forward_start(None)
+        out, code = np.empty((1, FORWARD_DETAILS)), np.empty(1, dtype=np.uint8)
+        forward_run(w, wanted[None], start, True, out, code, np.zeros(1, dtype=np.int64))
+        assert analyse(w, layout.ANSWER).stable
+    assert solved > 10
+    assert compared > 0.8 * solved
+    assert refused > 1
+
+
+def test_forward_says_that_an_equilibrium_is_not_stable(tight):
+    """The symmetric branch beyond the buckling of a rod exists, but no platform stays there."""
+    tight.solve(make_pose((0.18, 0.0, 0.45))).check()
+    wanted = tight.lengths + 1e-6
+    result = tight.forward(wanted).check()
+    assert not result.stable
+    assert "stable" in result.reason
+    batch = tight.forward_many(np.stack([wanted, wanted]), independent=True)
+    assert not batch.stable
+    assert "stable" in batch.message(1)
+    # The verdict belongs to the start, and is made anew when that moves.
+    tight.solve(make_pose((0.0, 0.0, 0.45))).check()
+    result = tight.forward(tight.lengths + 1e-6).check()
+    assert result.stable
+    assert result.reason == ""
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (Limits(curvature=2.0), "curvature"),
+        (Limits(force=1.0), "force"),
+        (Limits(height=0.46), "height"),
+    ],
+)
+def test_forward_keeps_the_limits(tight, limits, words):
+    """Lengths of a pose that breaks a limit: refused with the limit, the rod and how far it got."""
+    solver = ContinuumSolver(ContinuumRobot(limits=limits, home_height=0.48), 1e-12)
+    lengths = tight.solve(make_pose((0.0, 0.1, 0.44 if words == "height" else 0.5))).check().lengths
+    result = solver.forward(lengths)
+    assert result.code == StatusCode.UNREACHABLE
+    assert words in result.reason
+    assert 0 <= result.limiting_leg < 6
+    assert result.reached < 1.0
+    batch = solver.forward_many(np.stack([lengths, solver.home_lengths]), independent=True)
+    assert list(batch.codes) == [StatusCode.UNREACHABLE, StatusCode.SUCCESS]
+    assert words in batch.message(0)
+    assert batch.message(1) == ""
 
 
 def test_forward_refuses_wrong_shapes_and_guesses(loose):

@@ -307,6 +307,92 @@ def test_sweep_action_with_progress_and_cancel(ros):
     assert result.status.code == SolveStatus.INVALID_INPUT
 
 
+def test_two_sweeps_at_once_and_a_node_deactivated_in_between(ros):
+    node = ros.add(ContinuumNode)
+    goal = SweepWorkspace.Goal()
+    goal.lower.x, goal.lower.y, goal.lower.z = -0.1, -0.1, 0.4
+    goal.upper.x, goal.upper.y, goal.upper.z = 0.1, 0.1, 0.5
+    goal.orientation.w = 1.0
+    goal.counts = [3, 3, 3]
+    large = SweepWorkspace.Goal(
+        lower=goal.lower, upper=goal.upper, orientation=goal.orientation, counts=[58, 58, 58]
+    )
+    first = ros.start_goal(SweepWorkspace, "/continuum_ik/sweep_workspace", large)
+    second = ros.send_goal(SweepWorkspace, "/continuum_ik/sweep_workspace", goal)
+    assert second.status.code == SolveStatus.SUCCESS, second.status.message
+    assert second.reachable == 27
+    joints = listen(ros, JointState, "/joint_states")
+    target = ros.publisher(PoseStamped, "/target", COMMAND)
+    target.publish(stamped(0.0, 0.02, 0.48))
+    wait_until(lambda: joints, what="lengths beside a sweep")
+
+    # Deactivated: the sweep is given up, targets are not followed, nothing is held.
+    future = first.get_result_async()
+    ros.run_on(node, lambda: node.trigger_deactivate() or True)
+    wait_until(future.done, 20.0, "the sweep to end")
+    assert future.result().result.status.code == SolveStatus.CANCELLED
+    target.publish(stamped(0.0, 0.0, 0.5))
+    time.sleep(0.3)
+    count = len(joints)
+    time.sleep(0.7)
+    assert len(joints) == count
+    ros.run_on(node, lambda: node.trigger_activate() or True)
+    # Active again: the last lengths are held, then the next target is followed.
+    wait_until(lambda: len(joints) > count, what="held lengths")
+    assert joints[-1].position[0] == pytest.approx(0.482314669008, abs=1e-4)
+    target.publish(stamped(0.0, 0.0, 0.4))
+    wait_until(
+        lambda: joints[-1].position[0] == pytest.approx(0.405282387766, abs=1e-4), what="the next"
+    )
+
+
+BAD = {
+    "nan": (float("nan"), 0.0, 0.4, 0.0, 0.0, 0.0, 1.0),
+    "infinite": (0.0, float("inf"), 0.4, 0.0, 0.0, 0.0, 1.0),
+    "far away": (1e6, 0.0, 0.4, 0.0, 0.0, 0.0, 1.0),
+    "in the base": (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
+    "below it": (0.0, 0.0, -0.3, 0.0, 0.0, 0.0, 1.0),
+    "zero quaternion": (0.0, 0.0, 0.4, 0.0, 0.0, 0.0, 0.0),
+    "long quaternion": (0.0, 0.0, 0.4, 0.5, 0.0, 0.0, 1.0),
+    "nan in the quaternion": (0.0, 0.0, 0.4, 0.0, float("nan"), 0.0, 1.0),
+}
+
+
+def test_one_bad_row_and_one_bad_target_among_good_ones(ros):
+    """Through the service as one of three poses, and through the topic: only it is refused."""
+    node = ros.add(ContinuumNode)
+    joints = listen(ros, JointState, "/joint_states")
+    target = ros.publisher(PoseStamped, "/target", COMMAND)
+
+    def refused():
+        figures = {v.key: v.value for v in node.diagnostics.status().values}
+        return int(figures.get("targets refused total", 0))
+
+    for k, (name, numbers) in enumerate(BAD.items()):
+        bad = Pose()
+        p, q = bad.position, bad.orientation
+        p.x, p.y, p.z, q.x, q.y, q.z, q.w = numbers
+        for independent in (False, True):
+            request = SolveContinuumIK.Request(
+                poses=[pose(0.0, 0.02, 0.48), bad, pose(0.0, 0.0, 0.5)], independent=independent
+            )
+            answer = ros.call(SolveContinuumIK, "/continuum_ik/solve_ik", request)
+            good = [code == SolveStatus.SUCCESS for code in answer.codes]
+            assert good == [True, False, True], name
+            assert answer.status.code == answer.codes[1]
+            assert "poses[1]" in answer.status.message
+            lengths = np.array(answer.lengths).reshape(3, 6)
+            assert np.isnan(lengths[1]).all()
+            assert np.isfinite(lengths[[0, 2]]).all()
+        z = 0.48 + 0.001 * k
+        target.publish(stamped(0.0, 0.02, z))
+        wait_until(lambda z=z: joints and joints[-1].position[0] > z, what="the good target")
+        held = list(joints[-1].position)
+        target.publish(PoseStamped(pose=bad))
+        wait_until(lambda k=k: refused() == k + 1, what=f"{name} refused")
+        assert list(joints[-1].position) == held
+
+
 def test_bad_parameters_are_refused(ros):
     from kin_common.errors import InvalidInput
 
