@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+import yaml
 from kin_interfaces.msg import NodeState, StackState
 from kin_interfaces.srv import CheckReady
 from rclpy.serialization import serialize_message
@@ -277,6 +278,65 @@ def test_bag_without_definitions_uses_the_installed_ones(tmp_path):
     with open_bag(path) as bag:
         state = next(r for r in bag.records() if r.topic == "/state")
         assert bag.types.decode(state.type, state.raw).nodes[0].name == "/n"
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("split", [0, 1000])
+def test_metadata_that_does_not_fit_the_files_loses_no_message(tmp_path, storage, split):
+    """Converted bags, and those of older releases: other times, and QoS in another form."""
+    path = write(tmp_path / "b", storage=storage, split_size=split)
+    file = path / "metadata.yaml"
+    content = yaml.safe_load(file.read_text())
+    information = content["rosbag2_bagfile_information"]
+    information["starting_time"]["nanoseconds_since_epoch"] += 700_000_000
+    for topic in information["topics_with_message_count"]:
+        topic["topic_metadata"]["offered_qos_profiles"] = ""
+        topic["topic_metadata"]["type_description_hash"] = "RIHS01_" + "0" * 64
+    file.write_text(yaml.safe_dump(content))
+    with open_bag(path) as bag:
+        assert len(list(bag.records())) == bag.count == 101
+        assert bag.begin == 1_000_000_000
+        late = list(bag.records(Selection(topics=frozenset({"/joints"}), start=0.5)))
+    assert [bag.types.decode(r.type, r.raw).header.stamp.sec for r in late] == list(range(50, 100))
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_type_that_cannot_be_understood_takes_nothing_from_the_others(tmp_path, storage, capsys):
+    """``ros2 bag`` writes the text of a .srv file as the definition of a service's events."""
+    from rosbags.rosbag2 import StoragePlugin, Writer
+
+    event = "nowhere/srv/Add_Event"
+    text = "int64 a\n---\nint64 sum\n" + "=" * 80 + "\nMSG: service_msgs/msg/ServiceEventInfo\n"
+    writer = Writer(tmp_path / "b", version=9, storage_plugin=StoragePlugin[storage.upper()])
+    with writer:
+        strange = writer.add_connection("/add/_service_event", event, msgdef=text, rihs01="x")
+        empty = writer.add_connection("/empty", "nowhere/msg/Empty", msgdef="", rihs01="x")
+        known = writer.add_connection(
+            "/joints", "sensor_msgs/msg/JointState", typestore=TypeBook().store
+        )
+        for number in range(5):
+            writer.write(strange, 3 * number, b"\x00\x01\x00\x00\x00")
+            writer.write(empty, 3 * number + 1, b"\x00\x01\x00\x00\x00")
+            writer.write(known, 3 * number + 2, joints(number))
+    with open_bag(tmp_path / "b") as bag:
+        records = list(bag.records())
+        assert len(records) == 15
+        decoded = [bag.types.decode(r.type, r.raw) for r in records if r.topic == "/joints"]
+        assert [message.header.stamp.sec for message in decoded] == list(range(5))
+        assert bag.types.decode(records[1].type, records[1].raw) is not None
+        with pytest.raises(InvalidInput, match="neither the bag nor a package here defines"):
+            bag.types.decode(records[0].type, records[0].raw)
+    assert main(["info", str(tmp_path / "b")]) == 0
+    assert f"/add/_service_event: 5 x {event}" in capsys.readouterr().out
+
+
+def test_names_of_types_of_early_releases(tmp_path):
+    book = TypeBook()
+    book.learn_from_bag("nowhere/Pair", "int32 a\nint32 b\n")
+    assert book.decode("nowhere/Pair", b"\x00\x01\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00").b == 2
+    for name in ("Pair", "a/b/c/d", ""):
+        with pytest.raises(InvalidInput, match="is no name of a type"):
+            book.learn_from_bag(name, "int32 a\n")
 
 
 def test_types_of_services_are_messages():

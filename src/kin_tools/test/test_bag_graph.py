@@ -15,6 +15,7 @@ from kin_interfaces.action import SweepWorkspace
 from kin_interfaces.msg import StackState
 from kin_interfaces.srv import CheckReady
 from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -30,6 +31,7 @@ from kin_tools.bags.ask import read_exchanges, record_exchanges
 from kin_tools.bags.compare import Tolerances
 from kin_tools.bags.core import CoreTarget
 from kin_tools.bags.reader import Selection, open_bag
+from kin_tools.bags.record import to_bag_qos
 from kin_tools.bags.regress import regress
 from kin_tools.bags.types import TypeBook
 from kin_tools.bags.writer import BagWriter
@@ -122,7 +124,8 @@ def test_record_and_play_back(domain, tmp_path):
     wait_until(lambda: publisher.get_subscription_count() > 0, 20.0, "the recorder")
     for number in range(200):
         publisher.publish(String(data=str(number)))
-    wait_until(lambda: publisher.wait_for_all_acked(), 20.0, "delivery")
+        if number % 50 == 49:  # it keeps no more than a hundred for a reader that is behind
+            wait_until(lambda: publisher.wait_for_all_acked(), 20.0, "delivery")
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     process.stderr.close()
@@ -429,7 +432,7 @@ def test_a_bag_is_replayed_into_a_node_of_another_name(domain, tmp_path):
     )
     names = [f"/one/adder/{name}:=/two/adder/{name}" for name in ("check", "sweep")]
     assert main(["regress", str(path), str(tolerances), "--remap", *names]) == 0
-    assert other.asked == ["check", "check", "sweep", "sweep"]
+    assert other.asked == ["check", "sweep", "sweep"]  # one is refused before it gets there
     other.gain = 2.0
     assert main(["regress", str(path), str(tolerances), "--remap", *names]) == 1
 
@@ -544,6 +547,20 @@ def test_replay_what_is_wanted_of_a_bag_of_another_writer(domain, tmp_path, stor
     assert main(["replay", str(path), "--exclude", "/a", "--rate", "0"]) == 0
     wait_until(lambda: len(heard["/b"]) >= 20, 20.0, "the other messages")
     assert not heard["/a"]
+
+
+def test_as_fast_as_possible_overruns_nobody(domain, tmp_path):
+    """The publisher of a topic that remembers two messages waits for a reliable listener."""
+    path = tmp_path / "b"
+    qos = to_bag_qos(QoSProfile(depth=2, reliability=ReliabilityPolicy.RELIABLE))
+    with BagWriter(path) as writer:
+        channel = writer.channel("/words", "std_msgs/msg/String", (qos,))
+        for number in range(500):
+            writer.write(channel, number, bytes(serialize_message(String(data=str(number)))))
+    heard = domain.listen(String, "/words", 1000)
+    assert main(["replay", str(path), "--rate", "0"]) == 0
+    wait_until(lambda: len(heard) >= 500, 20.0, "all messages")
+    assert [message.data for message in heard] == [str(number) for number in range(500)]
 
 
 def test_names_of_services_select_and_rename(tmp_path):

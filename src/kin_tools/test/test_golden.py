@@ -53,6 +53,29 @@ def numbers(message, path=""):
             yield where, message, name
 
 
+def words(message, path=""):
+    """Names of the fields that hold a text, a truth value or a list of texts, as above."""
+    for name in message.__dataclass_fields__:
+        value = getattr(message, name)
+        where = f"{path}.{name}" if path else name
+        if name.startswith("_") or name.isupper():
+            continue
+        if hasattr(value, "__dataclass_fields__"):
+            yield from words(value, where)
+        elif isinstance(value, list) and value and hasattr(value[0], "__dataclass_fields__"):
+            for item in value:
+                yield from words(item, where)
+        elif isinstance(value, (str, bool, list)):
+            yield where, message, name
+
+
+def reworded(value):
+    """Another text, truth value or list."""
+    if isinstance(value, bool):
+        return not value
+    return [*value, "x"] if isinstance(value, list) else value + "x"
+
+
 def changed_by(value, step):
     """A value that differs by a step, of the same type; whole numbers by one at least."""
     if isinstance(value, (bool, np.bool_)):
@@ -63,46 +86,87 @@ def changed_by(value, step):
     return type(value)(value + (step or 1.0))
 
 
-def test_every_output_field_turns_it_red(golden):
-    """Ten times its tolerance (or one, where equality is asked) in any one number is seen."""
-    generator = np.random.default_rng(golden.seed)
-    tolerances = golden.tolerances
+def answers_of(golden):
+    """All outputs in a golden bag, decoded, with their topics."""
     with open_bag(golden.bag) as bag:
-        outputs = outputs_of(bag, tolerances)
-        expected = [
+        outputs = outputs_of(bag, golden.tolerances)
+        return [
             (r.topic, bag.types.decode(r.type, r.raw))
             for r in bag.records()
             if is_answer(r.topic) or r.topic in outputs
         ]
-    assert {topic for topic, _ in expected} == set(tolerances.topics)
-    assert compare(expected, expected, tolerances).good
-    changed = 0
-    for topic, message in expected:
-        rules = tolerances.of(topic)
-        for where, _, _ in list(numbers(message)):
-            rule = rules.find(where)
+
+
+def places(message, walk, generator, most=3):
+    """For each field that ``walk`` finds: where it is, and some of the messages that hold it."""
+    found = {}
+    for where, holder, name in walk(message):
+        found.setdefault(where, []).append((holder, name))
+    for where, holders in found.items():
+        for at in generator.permutation(len(holders))[:most]:
+            yield where, *holders[at]
+
+
+def turns_red(golden, walk, change):
+    """Change one field after the other in a copy of each output; each must be seen. How many."""
+    generator = np.random.default_rng(golden.seed)
+    tolerances, changed = golden.tolerances, 0
+    for topic, message in answers_of(golden):
+        altered = copy.deepcopy(message)
+        for where, holder, name in places(altered, walk, generator):
+            rule = tolerances.of(topic).find(where)
             if rule.ignore:
                 continue
-            altered = copy.deepcopy(message)
-            holders = [(o, n) for w, o, n in numbers(altered) if w == where]
-            holder, name = holders[generator.integers(len(holders))]
             value = getattr(holder, name)
-            if isinstance(value, np.ndarray):
-                place = generator.choice(np.flatnonzero(np.isfinite(value)))
-                allowed = float(rule.allowed(float(value[place])))
-                if rule.unordered:
-                    rows = np.abs(value.astype(float)).reshape(-1, rule.unordered)
-                    allowed = max(rule.absolute, rule.relative * float(rows.max()))
-                fresh = value.copy()
-                fresh[place] = changed_by(value[place], 10 * allowed)
-                setattr(holder, name, fresh)
-            else:
-                allowed = float(rule.allowed(float(value)))
-                setattr(holder, name, changed_by(value, 10 * allowed))
+            setattr(holder, name, change(value, rule, generator))
             verdict = compare([(topic, message)], [(topic, altered)], tolerances)
             assert not verdict.good, (topic, where)
+            setattr(holder, name, value)
             changed += 1
-    assert changed > 0
+        assert compare([(topic, message)], [(topic, altered)], tolerances).good
+    return changed
+
+
+def off_by_ten_tolerances(value, rule, generator):
+    """The number, or one of an array, moved by ten times what is allowed there."""
+    if not isinstance(value, np.ndarray):
+        return changed_by(value, 10 * float(rule.allowed(float(value))))
+    place = generator.choice(np.flatnonzero(np.isfinite(value)))
+    allowed = float(rule.allowed(float(value[place])))
+    if rule.unordered:
+        rows = np.abs(value.astype(float)).reshape(-1, rule.unordered)
+        allowed = max(rule.absolute, rule.relative * float(rows.max()))
+    fresh = value.copy()
+    fresh[place] = changed_by(value[place], 10 * allowed)
+    return fresh
+
+
+def test_every_output_field_turns_it_red(golden):
+    """Ten times its tolerance (or one, where equality is asked) in any one number is seen."""
+    expected = answers_of(golden)
+    assert {topic for topic, _ in expected} == set(golden.tolerances.topics)
+    assert compare(expected, expected, golden.tolerances).good
+    assert turns_red(golden, numbers, off_by_ten_tolerances) > 0
+
+
+def test_every_text_turns_it_red(golden):
+    """Any one text, truth value or list of texts that is not to be ignored."""
+    changed = turns_red(golden, words, lambda value, *_: reworded(value))
+    assert changed or golden.system == "delta"  # whose only texts name the machine
+
+
+def test_every_length_turns_it_red(golden):
+    """One element more in any array of numbers."""
+
+    def arrays(message):
+        return (each for each in numbers(message) if np.ndim(getattr(each[1], each[2])))
+
+    assert turns_red(golden, arrays, lambda value, *_: longer(value)) > 0
+
+
+def longer(value):
+    """An array with its last elements once more."""
+    return np.concatenate([value, value[-1:]])
 
 
 def test_manifest_is_that_of_the_bags(golden):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rosbags.interfaces import MessageDefinitionFormat
 from rosbags.rosbag2 import Reader, ReaderError
 
 from kin_common.errors import InvalidInput
@@ -85,9 +86,24 @@ def open_storage(path: Path) -> Iterator[Any]:
     except (ReaderError, OSError, AssertionError, ValueError, KeyError, TypeError) as error:
         raise InvalidInput(str(path), f"is not a bag that can be read ({error})") from None
     try:
+        _agree(reader)
         yield reader
     finally:
         reader.close()
+
+
+def _agree(reader: Any) -> None:
+    """Let the files of a bag describe a topic as its metadata does.
+
+    The library passes over the messages of a topic, without a word, whose quality of service or
+    type hash is written in another way in the file than in the metadata: so in bags that were
+    converted, or recorded by older releases.
+    """
+    for storage in getattr(reader.storage, "storages", ()):
+        for index, held in enumerate(storage.connections):
+            for told in reader.connections:
+                if (told.topic, told.msgtype) == (held.topic, held.msgtype):
+                    storage.connections[index] = held._replace(ext=told.ext, digest=told.digest)
 
 
 class Bag:
@@ -97,12 +113,19 @@ class Bag:
         self.path = path
         self._reader = reader
         self.types = TypeBook()
+        self._begin: int | None = None
         for connection in reader.connections:
-            if connection.msgdef.data:
-                self.types.learn_from_bag(connection.msgtype, connection.msgdef.data)
-            else:
-                with contextlib.suppress(InvalidInput):
-                    self.types.learn(connection.msgtype)
+            # A type that cannot be understood takes nothing from the others; decoding says so.
+            with contextlib.suppress(InvalidInput):
+                self._learn(connection.msgtype, connection.msgdef)
+
+    def _learn(self, name: str, definition: Any) -> None:
+        """Make a type known: as the bag has it, else as it is installed."""
+        if definition.format == MessageDefinitionFormat.NONE:
+            self.types.learn(name)
+        else:
+            idl = definition.format == MessageDefinitionFormat.IDL
+            self.types.learn_from_bag(name, definition.data, idl=idl)
 
     @property
     def connections(self) -> list[Any]:
@@ -116,8 +139,15 @@ class Bag:
 
     @property
     def begin(self) -> int:
-        """Time of the first message [ns]; 0 if there is none."""
-        return int(self._reader.start_time) if self.count else 0
+        """Time of the first message [ns]; 0 if there is none.
+
+        The one in the metadata is not to be relied on: bags that were cut or converted keep an old
+        one.
+        """
+        if self._begin is None:
+            first = next(self._in_order(self.connections, None, None), None) if self.count else None
+            self._begin = 0 if first is None else int(first[1])
+        return self._begin
 
     @property
     def duration(self) -> float:
@@ -155,7 +185,7 @@ class Bag:
         wanted = [c for c in self.connections if selection.wants(c.topic)]
         if not wanted or not self.count:
             return
-        start = self.begin + int(selection.start * 1e9)
+        start = self.begin + int(selection.start * 1e9) if selection.start else None
         stop = None if selection.end is None else self.begin + int(selection.end * 1e9)
         numbers: dict[str, int] = {}
         try:
@@ -168,7 +198,7 @@ class Bag:
         except Exception as error:  # decompressors have errors of their own
             raise InvalidInput(str(self.path), f"is damaged ({error})") from None
 
-    def _in_order(self, wanted: list[Any], start: int, stop: int | None) -> Iterator[Any]:
+    def _in_order(self, wanted: list[Any], start: int | None, stop: int | None) -> Iterator[Any]:
         """Files of one bag may overlap by a few messages; keep them in order all the same."""
         waiting: list[tuple[int, int, Any, bytes]] = []
         for serial, (connection, stamp, raw) in enumerate(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
+from rclpy.duration import Duration
 from rclpy.qos import (
     DurabilityPolicy,
     HistoryPolicy,
@@ -140,6 +141,8 @@ class _Speaker:
     def __init__(self, client: Client, bag: Bag | None, clock: bool, selection: Selection) -> None:
         self._client = client
         self._publishers: dict[str, Any] = {}
+        self._ahead: dict[str, int] = {}
+        self._deaf: set[str] = set()
         self._bag = bag
         self._sources = {selection.name(c.topic): c.topic for c in (bag.connections if bag else [])}
         self._clock = None
@@ -155,6 +158,19 @@ class _Speaker:
                 find_type(kind, "msg"), topic, qos
             )
         return self._publishers[topic]
+
+    def publish(self, topic: str, kind: str, raw: bytes) -> None:
+        """Publish, but not further ahead of reliable readers than the publisher remembers.
+
+        A reader that acknowledges nothing, for it has died, is not waited for a second time.
+        """
+        publisher = self.publisher(topic, kind)
+        publisher.publish(raw)
+        self._ahead[topic] = self._ahead.get(topic, 0) + 1
+        if 2 * self._ahead[topic] >= publisher.qos_profile.depth and topic not in self._deaf:
+            self._ahead[topic] = 0
+            if not publisher.wait_for_all_acked(Duration(seconds=2)):
+                self._deaf.add(topic)
 
     def all(self) -> list[Any]:
         return list(self._publishers.values())
@@ -358,7 +374,11 @@ def play(
             except KinError as error:
                 problems.append(f"{record.topic} {record.number}: {error}")
         else:
-            speaker.publisher(record.topic, record.type).publish(record.raw)
+            # Timed, it has the readers of the original; as fast as it goes, it waits for them.
+            if rate > 0.0:
+                speaker.publisher(record.topic, record.type).publish(record.raw)
+            else:
+                speaker.publish(record.topic, record.type, record.raw)
         played += 1
     _drain(speaker.all())
     return played, problems
@@ -366,7 +386,5 @@ def play(
 
 def _drain(publishers: Sequence[Any]) -> None:
     """Let reliable readers acknowledge what was sent before the publishers go."""
-    from rclpy.duration import Duration
-
     for publisher in publishers:
         publisher.wait_for_all_acked(Duration(seconds=2))

@@ -13,7 +13,9 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+from rosbags.interfaces.typing import Typesdict
+from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
+from rosbags.typesys.base import TypesysError
 
 from kin_common.errors import InvalidInput
 
@@ -28,13 +30,27 @@ _PARTS = {"Request": 0, "Response": 1, "Goal": 0, "Result": 1, "Feedback": 2}
 
 def definitions(text: str, name: str) -> dict[str, Any]:
     """Parse a definition, with those it depends on appended as in bags, under its ROS name."""
-    package, _, base = name.split("/")
+    package, _, base = _parts(name)
     # The parser looks for short names beside the type, and messages are where they are.
     plain = f"{package}/msg/{base}"
     found = dict(get_types_from_msg(text, plain))
     if plain != name:
         found[name] = found.pop(plain)
     return found
+
+
+def _parts(name: str) -> tuple[str, str, str]:
+    """Package, kind and base of the name of a type; early ROS 2 left ``msg`` out.
+
+    Raises:
+        InvalidInput: It is no name of a type.
+    """
+    match name.split("/"):
+        case [package, kind, base]:
+            return package, kind, base
+        case [package, base]:
+            return package, "msg", base
+    raise InvalidInput(name, "is no name of a type")
 
 
 def _share(package: str) -> Path | None:
@@ -83,7 +99,7 @@ class TypeBook:
             self.learn(inner)
 
     def _text(self, name: str) -> str:
-        package, kind, base = name.split("/")
+        package, kind, base = _parts(name)
         share = _share(package)
         match = _PART.search(base) if kind != "msg" else None
         file_name = base[: match.start()] if match else base
@@ -108,7 +124,7 @@ class TypeBook:
         return self._hashes[name]
 
     def _installed_digest(self, name: str) -> str | None:
-        package, kind, base = name.split("/")
+        package, kind, base = _parts(name)
         share = _share(package)
         match = _PART.search(base) if kind != "msg" else None
         file_name = base[: match.start()] if match else base
@@ -120,11 +136,25 @@ class TypeBook:
                 return str(entry["hash_string"])
         return None
 
-    def learn_from_bag(self, name: str, text: str) -> None:
-        """Make the types of a definition that a bag holds known."""
+    def learn_from_bag(self, name: str, text: str, *, idl: bool = False) -> None:
+        """Make the types of a definition that a bag holds known.
+
+        Args:
+            name: Of the type.
+            text: The definition.
+            idl: Whether it is written in IDL.
+
+        Raises:
+            InvalidInput: It cannot be understood, as those of ``ros2 bag`` for the events of
+                services.
+        """
         if name in self.store.fielddefs:
             return
-        parsed = definitions(text, name)
+        try:
+            parsed: Typesdict = get_types_from_idl(text) if idl else definitions(text, name)
+        except (TypesysError, ValueError, KeyError) as error:
+            first = str(error).partition("\n")[0]
+            raise InvalidInput(name, f"its definition cannot be understood ({first})") from None
         self.store.register({k: v for k, v in parsed.items() if k not in self.store.fielddefs})
 
     def decode(self, name: str, raw: bytes) -> Any:
@@ -138,6 +168,8 @@ class TypeBook:
         """
         if len(raw) < 4 or bytes(raw[:2]) not in (b"\x00\x00", b"\x00\x01"):
             raise InvalidInput(name, "is not encoded as plain CDR")
+        if name not in self.store.fielddefs:
+            raise InvalidInput(name, "is a type that neither the bag nor a package here defines")
         layout = self.store.get_msgdef(name)
         decode = layout.deserialize_cdr_le if raw[1] else layout.deserialize_cdr_be
         try:
