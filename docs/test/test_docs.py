@@ -11,8 +11,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
 import pytest
 import yaml
+from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -133,6 +135,32 @@ def test_every_picture_is_used_and_has_a_text():
             assert len(text) > 5, f"{name_of(path)}: {link} has no text for those who cannot see it"
             used.add(picture)
     assert used == set((DOCS / "images").iterdir())
+
+
+PICTURES = runpy.run_path(str(DOCS / "pictures.py"))
+
+
+def test_every_picture_has_a_maker():
+    known = {f"dashboard_{name}" for name in PICTURES["SCREENSHOTS"]}
+    known |= {*PICTURES["CHARTS"], *PICTURES["DRAWN"]}
+    assert {path.stem for path in (DOCS / "images").iterdir()} == known
+    taken = (ROOT / "src" / "kin_tools" / "test" / "test_stack_shown.py").read_text()
+    for name in PICTURES["SCREENSHOTS"]:
+        assert f'picture("{name}")' in taken, name
+    for file, words in PICTURES["CHARTS"].values():
+        assert words in (ROOT / "benchmarks" / file).read_text(), (file, words)
+
+
+@pytest.mark.parametrize("name", PICTURES["DRAWN"])
+def test_drawn_pictures_are_drawn_as_they_are_shown(name, tmp_path):
+    """The same size, and not blank; pixels differ between versions of the fonts."""
+    path = tmp_path / f"{name}.png"
+    PICTURES["DRAWN"][name](path)
+    with Image.open(path) as made, Image.open(DOCS / "images" / f"{name}.png") as shown:
+        assert made.size == shown.size
+        ink = np.asarray(made.convert("L")) < 200
+        there = np.asarray(shown.convert("L")) < 200
+    assert 0.5 < ink.mean() / there.mean() < 2.0
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=name_of)

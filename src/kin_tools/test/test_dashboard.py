@@ -6,12 +6,15 @@ import urllib.request
 import numpy as np
 import pytest
 import viser
-from geometry_msgs.msg import Point
+from geometry_msgs.msg import Point, PoseStamped
 from kin_interfaces.msg import NodeState
+from rclpy.parameter import Parameter
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from kin_common.errors import KinError
+from kin_common.node import KinNode
+from kin_common.parameters import ParameterSet
 from kin_common.testing import wait_until
 from kin_tools.dashboard.cuik import along_curve
 from kin_tools.dashboard.markers import MarkerScene
@@ -54,6 +57,29 @@ def test_hundreds_of_markers_become_a_few_objects(server):
     lines = next(h for name, h in scene._handles.items() if name.startswith("lines"))
     assert lines.points.shape == (50 * 4, 2, 3)
     assert lines.points[0, 1, 0] == pytest.approx(2.0)  # scaled
+
+
+def test_markers_that_did_not_move_are_not_sent_again(server):
+    scene = MarkerScene(server.scene, "/still")
+    strip = marker(Marker.LINE_STRIP, 0, points=points(3))
+    scene.take(MarkerArray(markers=[strip, marker(Marker.CUBE, 1), marker(Marker.POINTS, 2)]))
+    scene.draw()
+    before = dict(scene._handles)
+    sent = {name: id(data) for name, data in scene._sent.items()}
+    again = MarkerArray(
+        markers=[marker(Marker.LINE_STRIP, 0, points=points(3)), marker(Marker.CUBE, 1)]
+    )
+    scene.take(again)
+    scene.draw()
+    assert scene._handles == before
+    assert {name: id(data) for name, data in scene._sent.items()} == sent
+    moved = marker(Marker.CUBE, 1)
+    moved.pose.position.x = 3.0
+    scene.take(MarkerArray(markers=[moved]))
+    scene.draw()
+    assert scene._handles["cubes"].batched_positions[0, 0] == 3.0
+    changed = {name for name, data in scene._sent.items() if id(data) != sent[name]}
+    assert changed == {"cubes"}
 
 
 def test_every_type_of_marker_is_drawn(server):
@@ -180,7 +206,7 @@ def test_alone_in_the_graph_it_serves_its_page_and_says_what_is_missing(ros):
     with urllib.request.urlopen(dashboard.page.address, timeout=20) as answer:
         assert b"<html" in answer.read().lower()
     assert dashboard.page.address.startswith("http://127.0.0.1:")
-    wait_until(lambda: dashboard._looked > 0.0, 20.0, "a look at the graph")
+    wait_until(lambda: dashboard._looked >= 0.0, 20.0, "a look at the graph")
     assert [panel.present for panel in dashboard.panels] == [False] * 5
     assert "is not running" in dashboard.panels[0].notice()
     state, _ = dashboard._header()
@@ -194,6 +220,50 @@ def test_alone_in_the_graph_it_serves_its_page_and_says_what_is_missing(ros):
     cuik.solve("bennett", 0.1)
     wait_until(lambda: "does not answer" in cuik.message, 20.0, "a sentence")
     cuik.cancel()
+
+
+class Rods(KinNode[ParameterSet]):
+    """Listens where continuum_ik does, and says where its platform is, as that would."""
+
+    def __init__(self, **arguments):
+        super().__init__("continuum_ik", ParameterSet, **arguments)
+        self.targets = []
+
+    def configure(self):
+        self.listen(PoseStamped, "continuum_ik/target", self.targets.append)
+        self.pose = self.publish_to(PoseStamped, "continuum_ik/platform_pose")
+        self.every(0.1, lambda: self.pose.publish(PoseStamped()))
+
+
+@pytest.mark.node
+def test_a_handle_that_is_dragged_sends_targets_and_only_an_eager_page_listens_unseen(ros):
+    rods = ros.add(Rods)
+    dashboard = ros.add(Dashboard, {"port": 0, "eager": True})
+    panel = next(panel for panel in dashboard.panels if panel.key == "Rods")
+    wait_until(lambda: panel.pose is not None, 20.0, "the platform")
+    assert panel.listening
+
+    def drag(phase, height):
+        panel.handle.arrows.position = (0.0, 0.1, height)
+        panel.handle.changed(phase)
+        return len(rods.targets) > 0
+
+    wait_until(lambda: drag("update", 1.0), 20.0, "a target")
+    # Held: it stays where it was dragged, whatever the platform does.
+    ros.run_on(dashboard, panel.draw)
+    assert panel.handle.held
+    assert panel.handle.position == pytest.approx([0.0, 0.1, 1.0])
+    drag("end", 1.8)
+    wait_until(lambda: rods.targets[-1].pose.position.z == pytest.approx(0.5), 20.0, "the last one")
+    panel.handle.let_go()
+    ros.run_on(dashboard, panel.draw)
+    assert panel.handle.position == pytest.approx([0.0, 0.0, 0.0])  # it follows again
+    # Nobody looks: nothing is heard any more.
+    changed = Parameter("eager", value=False)
+    assert ros.run_on(dashboard, lambda: dashboard.set_parameters([changed]))[0].successful
+    dashboard._looked = -100.0
+    wait_until(lambda: not panel.listening, 20.0, "the page to rest")
+    wait_until(lambda: ros.node.count_subscribers("/continuum_ik/platform_pose") == 0, 20.0, "it")
 
 
 @pytest.mark.node

@@ -9,6 +9,7 @@ from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
 
+from kin_tools.dashboard.handle import DragHandle
 from kin_tools.dashboard.panel import Panel, View, put
 from kin_tools.dashboard.style import BLUE, WARN, WRONG, bar, chosen, table
 
@@ -26,7 +27,7 @@ class ContinuumPanel(Panel):
     title = "Continuum Stewart-Gough robot"
     about = "Drag the handle: six elastic rods are solved for each pose. Colour shows curvature."
     node_names = ("continuum_ik",)
-    place = (-2.0, 4.2, 0.0)
+    place = (-3.8, 4.0, 0.0)
     scale = 3.6
     camera = ((1.4, -3.4, 1.7), (0.0, 0.0, 0.95))
     marker_bold = 1.3
@@ -36,29 +37,21 @@ class ContinuumPanel(Panel):
         self.lengths = np.zeros(0)
         self.pose: PoseStamped | None = None
         self.home: tuple[float, float, float] | None = None
-        self.dragged = False
         self._target = self.tell("continuum_ik", PoseStamped)
         self.hear("continuum_ik", JointState, self._on_lengths)
         self.hear("continuum_ik", PoseStamped, self._on_platform)
-        self.handle = self.scene.add_transform_controls(
-            f"{self.root}/handle", scale=0.5, line_width=3.0, visible=False, depth_test=False
+        self.handle = DragHandle(
+            self.scene,
+            f"{self.root}/handle",
+            self.node.post,
+            lambda position, wxyz: self.aim(position / self.scale, wxyz),
         )
-        self.handle.on_drag_start(lambda _: self._grab(True))
-        self.handle.on_drag_end(lambda _: self._grab(False))
-        self.handle.on_update(lambda _: self._moved())
 
     def _on_lengths(self, message: JointState) -> None:
         self.lengths = np.array(message.position)
 
     def _on_platform(self, message: PoseStamped) -> None:
         self.pose = message
-
-    def _grab(self, held: bool) -> None:
-        self.dragged = held
-
-    def _moved(self) -> None:
-        position, wxyz = self.handle.position / self.scale, self.handle.wxyz
-        self.node.post(lambda: self.aim(position, wxyz))
 
     def aim(self, position: Any, wxyz: Any) -> None:
         """Publish a target for the platform."""
@@ -83,15 +76,10 @@ class ContinuumPanel(Panel):
         self.draw_markers()
         if self.pose is not None:
             where, turn = self.pose.pose.position, self.pose.pose.orientation
-            position, wxyz = (where.x, where.y, where.z), (turn.w, turn.x, turn.y, turn.z)
+            position = np.array([where.x, where.y, where.z])
+            self.handle.follow(self.scale * position, np.array([turn.w, turn.x, turn.y, turn.z]))
         elif self.home is not None:
-            position, wxyz = self.home, (1.0, 0.0, 0.0, 0.0)
-        else:
-            return
-        if not self.dragged:
-            self.handle.position = tuple(self.scale * float(v) for v in position)
-            self.handle.wxyz = wxyz
-        self.handle.visible = True
+            self.handle.follow(self.scale * np.array(self.home), np.array([1.0, 0.0, 0.0, 0.0]))
 
     def view(self, gui: Any) -> View:
         """Make the widgets."""

@@ -48,7 +48,7 @@ class ControllerPanel(Panel):
     title = "Fault-tolerant controller"
     about = "Computed torque, voted on by several processes. Break one: the arm must not notice."
     node_names = ("ft_controller", "arm_simulator")
-    place = (0.0, 0.0, 0.0)
+    place = (0.0, 4.0, 0.0)
     scale = 1.0
     camera = ((0.3, -2.9, 1.1), (0.05, 0.0, 0.72))
     marker_offset = (-0.6, 0.0, 0.25)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -72,11 +73,11 @@ class CuikPanel(Panel):
     title = "All solutions of a mechanism"
     about = "Each box may hold solutions; nothing lies outside them. Colours are components."
     node_names = ("kin_solvers",)
-    place = (-4.0, 0.0, 0.0)
+    place = (-1.95, 0.0, 0.0)
     scale = 0.25
     camera = ((0.6, -4.3, 1.9), (0.15, 0.0, 0.85))
     skipped_markers = ("/markers",)  # the boxes, which are drawn here by component
-    marker_offset = (1.0, -0.1, 0.95)
+    marker_offset = (0.85, -0.1, 0.95)
     marker_reach = 0.7
     #: Middle of the box cover, from the place [m].
     middle = (-0.75, 0.0, 0.95)
@@ -88,6 +89,7 @@ class CuikPanel(Panel):
         self.progress = -1.0
         self.counters = ""
         self._goal: Any = None
+        self._asked = 0  # solves so far
         self._unwanted = False
         self._begun = False
         self._dirty = False
@@ -130,10 +132,15 @@ class CuikPanel(Panel):
             problem = ManifoldProblem(
                 source=ManifoldProblem.LIBRARY, mechanism=mechanism, sigma=sigma, refine=400
             )
-            self.progress, self.counters, self._unwanted = 0.0, "", False
+            if self._goal is not None:  # the last one wins
+                self._goal.cancel_goal_async()
+            self._asked += 1
+            asked = self._asked
+            self._goal, self.progress, self.counters, self._unwanted = None, 0.0, "", False
             self.say(f"solving {mechanism}")
             goal = SolveManifold.Goal(problem=problem, timeout=120.0)
-            self._action.send_goal_async(goal, self._on_feedback).add_done_callback(self._accepted)
+            sent = self._action.send_goal_async(goal, partial(self._on_feedback, asked))
+            sent.add_done_callback(partial(self._accepted, asked))
 
         self.node.post(send)
 
@@ -147,22 +154,33 @@ class CuikPanel(Panel):
 
         self.node.post(send)
 
-    def _on_feedback(self, message: Any) -> None:
+    # The answer to one solve may come when the next is under way already: each knows its own.
+
+    def _on_feedback(self, asked: int, message: Any) -> None:
+        if asked != self._asked or not self.solving:
+            return
         feedback = message.feedback
         self.progress = float(feedback.settled)
         self.counters = f"{feedback.queued} boxes waiting, {feedback.solutions} solutions"
 
-    def _accepted(self, future: Any) -> None:
-        self._goal = future.result()
-        if not self._goal.accepted:
-            self._goal, self.progress = None, -1.0
+    def _accepted(self, asked: int, future: Any) -> None:
+        goal = future.result()
+        if asked != self._asked:
+            if goal.accepted:
+                goal.cancel_goal_async()
+            return
+        if not goal.accepted:
+            self.progress = -1.0
             self.say("kin_solvers does not take the goal", WRONG)
             return
+        self._goal = goal
         if self._unwanted:  # cancelled before it was accepted
-            self._goal.cancel_goal_async()
-        self._goal.get_result_async().add_done_callback(self._finished)
+            goal.cancel_goal_async()
+        goal.get_result_async().add_done_callback(partial(self._finished, asked))
 
-    def _finished(self, future: Any) -> None:
+    def _finished(self, asked: int, future: Any) -> None:
+        if asked != self._asked:
+            return
         result = future.result().result
         self._goal = None
         self.progress = -1.0

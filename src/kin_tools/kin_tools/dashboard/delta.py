@@ -27,7 +27,7 @@ class DeltaPanel(Panel):
     title = "Delta robots"
     about = "A fleet on pick-and-place cycles: every robot of it solved in one batch per tick."
     node_names = ("gpu_kinematics",)
-    place = (4.0, 0.0, 0.0)
+    place = (1.95, 0.0, 0.0)
     camera = ((1.2, -2.9, 1.9), (0.0, 0.0, 0.25))
     marker_offset = (0.0, 0.0, 0.35)
     marker_reach = 1.6

@@ -103,6 +103,7 @@ class MarkerScene:
         self.centre: Array = np.zeros(3)  # what is drawn at the root [m], unscaled
         self._markers: dict[tuple[str, int], Marker] = {}
         self._handles: dict[str, Any] = {}
+        self._sent: dict[str, dict[str, Any]] = {}
         self._changed = False
 
     def __len__(self) -> int:
@@ -138,11 +139,17 @@ class MarkerScene:
             self._show(name, kind, data)
             drawn.add(name)
         for name in [name for name in self._handles if name not in drawn]:
+            self._sent.pop(name, None)
             self._handles.pop(name).remove()
         return True
 
     def _show(self, name: str, kind: str, data: dict[str, Any]) -> None:
         handle = self._handles.get(name)
+        # Nodes repeat markers that have not moved. A page draws for a quarter of a second after
+        # each message, so what is as it was is not sent again.
+        if handle is not None and _same(self._sent.get(name), data):
+            return
+        self._sent[name] = data
         path = f"{self._root}/{name}"
         if kind == "lines":
             if handle is None or len(handle.points) != len(data["points"]):
@@ -298,6 +305,15 @@ class _Batches:
                 },
             )
         yield from self._single
+
+
+def _same(old: dict[str, Any] | None, new: dict[str, Any]) -> bool:
+    """Whether two sets of arrays and other values are equal."""
+    return (
+        old is not None
+        and old.keys() == new.keys()
+        and all(np.array_equal(old[key], value) for key, value in new.items())
+    )
 
 
 def _bytes(colours: Array) -> NDArray[np.uint8]:

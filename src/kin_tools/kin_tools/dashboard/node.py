@@ -23,7 +23,7 @@ from kin_tools.dashboard.continuum import ContinuumPanel
 from kin_tools.dashboard.controller import ControllerPanel
 from kin_tools.dashboard.cuik import CuikPanel
 from kin_tools.dashboard.delta import DeltaPanel
-from kin_tools.dashboard.page import Page, Session
+from kin_tools.dashboard.page import OVERVIEW, Page, Session
 from kin_tools.dashboard.panel import Panel, Topics
 from kin_tools.dashboard.stack import diagnostics_html, state_html, summary_html
 from kin_tools.dashboard.tower import TowerPanel
@@ -37,6 +37,8 @@ PANELS: tuple[type[Panel], ...] = (
     ContinuumPanel,
     TowerPanel,
 )
+#: How often the graph is looked at while no page is open [s].
+_IDLE_PAUSE = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +58,14 @@ class DashboardParameters(ParameterSet):
         read_only=True,
     )
     rate: float = parameter(
-        10.0, "how often the page is brought up to date [Hz]", minimum=0.5, maximum=60.0
+        10.0,
+        "how often the page is brought up to date [Hz]",
+        minimum=0.5,
+        maximum=60.0,
+        read_only=True,
+    )
+    eager: bool = parameter(
+        False, "listen to every system all the time, not only while a page shows it"
     )
 
 
@@ -71,7 +80,8 @@ class Dashboard(KinNode[DashboardParameters]):
         self._stack: StackState | None = None
         self._stack_seen = 0.0
         self._diagnoses: dict[str, tuple[float, DiagnosticStatus]] = {}
-        self._looked = 0.0
+        self._looked = -_IDLE_PAUSE
+        self._shown: set[str] = set()
 
     # Lifecycle ---------------------------------------------------------------------------------
 
@@ -123,6 +133,19 @@ class Dashboard(KinNode[DashboardParameters]):
         self._releases.append(client.destroy)
         return client
 
+    def attend(
+        self, message: type, topic: str, callback: Callable[[Any], None]
+    ) -> Callable[[], None]:
+        """Listen to a topic until the function that this returns is called."""
+        self.listen(message, topic, callback, self.fitting_qos(topic))
+        release = self._releases[-1]
+
+        def stop() -> None:
+            self._releases.remove(release)
+            release()
+
+        return stop
+
     def fitting_qos(self, topic: str) -> QoSProfile:
         """The QoS that hears a topic's publishers, latched ones from their last message on."""
         offered = self.get_publishers_info_by_topic(topic)
@@ -157,29 +180,39 @@ class Dashboard(KinNode[DashboardParameters]):
 
     def _refresh(self) -> None:
         assert self.page is not None  # noqa: S101
-        now = time.monotonic()
-        if now - self._looked > 1.0:
-            self._looked = now
-            self._look_at_graph()
         sessions = self.page.sessions
+        shown = {session.shown for session in sessions}
+        self._look_at_graph(shown, bool(sessions) or self.parameters.eager)
         if not sessions:
             return
         start = time.monotonic()
-        shown = {session.shown for session in sessions}
         for panel in self.panels:
-            if shown & {panel.key, "All"}:
+            if shown & {panel.key, OVERVIEW}:
                 panel.draw()
         for session in sessions:
             session.update()
         self.diagnostics.time("redraw", time.monotonic() - start)
         self.diagnostics.value("pages", len(sessions))
 
-    def _look_at_graph(self) -> None:
+    def _look_at_graph(self, shown: set[str], wanted: bool) -> None:
+        """Notice which systems are there, and listen to those that somebody looks at.
+
+        Asked once in a second, at once when a page opens or changes, and hardly ever while nobody
+        looks: most of what the dashboard costs is what it hears.
+        """
+        now = time.monotonic()
+        pause = 1.0 if wanted else _IDLE_PAUSE
+        if shown == self._shown and now - self._looked < pause:
+            return
+        self._looked, self._shown = now, shown
         here = self.get_namespace()
         names = {name for name, space in self.get_node_names_and_namespaces() if space == here}
         for panel in self.panels:
             panel.there = names.intersection(panel.node_names)
             panel.present = panel.node_names[0] in names
+            if not (self.parameters.eager or shown & {panel.key, OVERVIEW}):
+                panel.rest()
+                continue
             published: Topics = {}
             subscribed: Topics = {}
             for name in panel.there:

@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import viser
 
 from kin_tools.dashboard.panel import Panel, View, put
 from kin_tools.dashboard.style import BLUE, rgb
 
-__all__ = ["Page", "Session"]
+__all__ = ["OVERVIEW", "Page", "Session"]
 
 # A page may be closed while it is being brought up to date; there is nothing to warn of.
 warnings.filterwarnings("ignore", message=r"Queued a \w+ on a closed connection")
 
-_OVERVIEW = "All"
-_OVERVIEW_CAMERA = ((0.0, -11.6, 7.6), (0.0, 1.5, 0.2))
-#: Field of view [rad], and where other systems fade behind the one that is looked at [m].
+#: Word on the button that shows every system.
+OVERVIEW = "All"
+_OVERVIEW_CAMERA = ((0.0, -7.6, 5.6), (0.0, 1.7, 0.35))
+#: Field of view [rad].
 _VIEW = 0.8
-_FADE = (5.5, 10.0)
+#: A page narrower than this, width by height, is a phone's: the controls cover its lower part.
+_NARROW = 0.8
+#: On a phone the controls get the whole width, and leave the upper part to the scene.
+_STYLE = """<style>
+@media (max-width: 36em) {
+  .mantine-Paper-root[style*="max-height: 60%"],
+  .mantine-Paper-root[style*="max-height: 60%"] div[style*="width: 20em"] {
+    width: 100% !important;
+  }
+}
+</style>"""
 
 
 class Session:
@@ -41,9 +53,15 @@ class Session:
         self._header = header
         self._panels = {panel.key: panel for panel in panels}
         self._shown = ""
+        # A variant of each place for this page alone: what it does not look at is not drawn.
+        self._places = {
+            panel.key: client.scene.add_frame(panel.root, show_axes=False, position=panel.place)
+            for panel in panels
+        }
         gui = client.gui
+        gui.add_html(_STYLE)
         self.state = gui.add_html("")
-        self._buttons = gui.add_button_group("View", [_OVERVIEW, *self._panels])
+        self._buttons = gui.add_button_group("View", [OVERVIEW, *self._panels])
         self._folders: dict[str, tuple[Any, View]] = {}
         for key, panel in self._panels.items():
             folder = gui.add_folder(panel.title, visible=False)
@@ -73,22 +91,21 @@ class Session:
         self._shown = key
         for other, (folder, _) in self._folders.items():
             folder.visible = other == key
-        if key == _OVERVIEW:
+        if key == OVERVIEW:
             position, target = _OVERVIEW_CAMERA
         else:
             panel = self._panels[key]
             x, y, z = panel.place
             (px, py, pz), (tx, ty, tz) = panel.camera
             position, target = (x + px, y + py, z + pz), (x + tx, y + ty, z + tz)
-        # A narrow page, such as a phone's, looks from further away.
-        back = max(1.0, 1.1 / max(float(self.client.camera.aspect), 0.3))
-        eye = tuple(t + back * (p - t) for p, t in zip(position, target, strict=True))
-        self.client.scene.configure_fog(*_FADE, enabled=key != _OVERVIEW)
+        for other, place in self._places.items():
+            place.visible = key in (other, OVERVIEW)
+        eye, middle = _for_shape(position, target, float(self.client.camera.aspect))
         with self.client.atomic():
             self.client.camera.fov = _VIEW
             self.client.camera.up_direction = (0.0, 0.0, 1.0)
             self.client.camera.position = eye
-            self.client.camera.look_at = target
+            self.client.camera.look_at = middle
 
     def update(self) -> None:
         """Bring what is visible up to date."""
@@ -97,6 +114,26 @@ class Session:
         put(self.diagnostics, diagnostics)
         if self._shown in self._folders:
             self._folders[self._shown][1].update()
+
+
+def _for_shape(
+    eye: Sequence[float], target: Sequence[float], aspect: float
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Camera and its target for the shape of a page.
+
+    A narrow page looks from further away, and below what is to be seen, which then stands above
+    the controls.
+
+    Args:
+        eye: Where the camera is on a wide page, shape (3,) [m].
+        target: What it looks at, shape (3,) [m].
+        aspect: Width by height.
+    """
+    at = np.asarray(target, dtype=float)
+    back = (np.asarray(eye, dtype=float) - at) * max(1.0, 1.1 / max(aspect, 0.3))
+    if aspect < _NARROW:
+        at = at - [0.0, 0.0, 0.55 * np.tan(0.5 * _VIEW) * float(np.linalg.norm(back))]
+    return tuple((at + back).tolist()), tuple(at.tolist())
 
 
 class Page:

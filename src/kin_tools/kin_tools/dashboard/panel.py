@@ -122,21 +122,21 @@ class Panel:
         self._markers: dict[str, MarkerScene] = {}
         self._bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
         self._wishes: list[tuple[str, str, type, Callable[[Any], None]]] = []
-        self._heard: set[tuple[str, Callable[[Any], None]]] = set()
+        #: What ends each subscription; there are none while no page shows the panel.
+        self._heard: dict[tuple[str, Any], Callable[[], None]] = {}
         self._voices: list[Voice] = []
         scene.add_frame(self.root, show_axes=False, position=self.place)
-        x, y, _ = self.place
         scene.add_grid(
-            f"/floor{self.root}",
+            f"{self.root}/floor",
             width=3.5,
             height=3.5,
             cell_size=0.5,
             section_size=1.75,
             cell_color=(226, 230, 236),
             section_color=(176, 184, 196),
-            position=(x, y, -0.002),
+            position=(0.0, 0.0, -0.002),
         )
-        scene.add_label(f"/floor{self.root}/name", self.key, position=(0.0, -1.95, 0.0))
+        scene.add_label(f"{self.root}/name", self.key, position=(0.0, -1.95, 0.0))
 
     # What a panel overrides --------------------------------------------------------------------
 
@@ -239,25 +239,42 @@ class Panel:
         for name in self.node_names:
             for topic, types in published.get(name, ()):
                 kind = next((_MARKER_TYPES[t] for t in types if t in _MARKER_TYPES), None)
-                wanted = not topic.endswith(self.skipped_markers or ("\0",))
-                if kind is not None and wanted and topic not in self._markers:
-                    self._subscribe_markers(topic, kind)
-                for wish in self._wishes:
-                    node, ending, message, callback = wish
-                    fits = node == name and type_name(message) in types and topic.endswith(ending)
-                    if fits and (topic, callback) not in self._heard:
-                        self._heard.add((topic, callback))
-                        self.node.listen(message, topic, callback, self.node.fitting_qos(topic))
+                if kind is not None and not topic.endswith(self.skipped_markers or ("\0",)):
+                    self._attend(kind, topic, self._marker_taker(topic, kind), MarkerScene)
+                for node, ending, message, callback in self._wishes:
+                    if node == name and type_name(message) in types and topic.endswith(ending):
+                        self._attend(message, topic, callback, callback)
         for voice in self._voices:
             voice.find(subscribed)
 
-    def _subscribe_markers(self, topic: str, kind: type) -> None:
-        root = f"{self.root}/markers_{len(self._markers)}"
-        self.scene.add_frame(
-            root, show_axes=False, position=self.marker_offset, wxyz=self.marker_turn
-        )
-        drawing = MarkerScene(self.scene, root, self.scale, self.marker_bold)
-        self._markers[topic] = drawing
+    def rest(self) -> None:
+        """Stop listening: no page shows the panel. What was drawn stays until it is shown again."""
+        for stop in self._heard.values():
+            stop()
+        self._heard.clear()
+
+    @property
+    def listening(self) -> bool:
+        """Whether it is subscribed to anything."""
+        return bool(self._heard)
+
+    def _attend(
+        self, message: type, topic: str, callback: Callable[[Any], None], purpose: Any
+    ) -> None:
+        """Listen to a topic, once for each purpose."""
+        if (topic, purpose) not in self._heard:
+            self._heard[topic, purpose] = self.node.attend(message, topic, callback)
+
+    def _marker_taker(self, topic: str, kind: type) -> Callable[[Any], None]:
+        """What to do with markers of a topic, which has a place in the scene from now on."""
+        drawing = self._markers.get(topic)
+        if drawing is None:
+            root = f"{self.root}/markers_{len(self._markers)}"
+            self.scene.add_frame(
+                root, show_axes=False, position=self.marker_offset, wxyz=self.marker_turn
+            )
+            drawing = MarkerScene(self.scene, root, self.scale, self.marker_bold)
+            self._markers[topic] = drawing
 
         def take(message: Any) -> None:
             array = message if kind is MarkerArray else MarkerArray(markers=[message])
@@ -266,7 +283,7 @@ class Panel:
             if self.marker_reach > 0.0:
                 self._fit(array)
 
-        self.node.listen(kind, topic, take, self.node.fitting_qos(topic))
+        return take
 
     def _fit(self, array: MarkerArray) -> None:
         """Bring machines of millimetres and of metres to one size, which only ever shrinks."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,11 @@ from kin_interfaces.srv import Decompose, LoadLinkage, SolveHierIK
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
 
+from kin_tools.dashboard.handle import DragHandle
 from kin_tools.dashboard.panel import Panel, View, put
 from kin_tools.dashboard.style import GOOD, WRONG, chips, chosen, table
 
 __all__ = ["TowerPanel"]
-
-#: How long a handle stays where it was put before it follows its link again [s].
-_REST = 1.0
 
 
 class TowerPanel(Panel):
@@ -28,7 +25,7 @@ class TowerPanel(Panel):
     title = "Large closed-chain linkage"
     about = "A tower of closed loops, solved level by level. Choose a plate and drag its handle."
     node_names = ("hier_ik",)
-    place = (2.0, 4.2, 0.0)
+    place = (3.8, 4.0, 0.0)
     scale = 0.165
     camera = ((0.9, -3.6, 1.4), (0.0, 0.0, 1.0))
     marker_bold = 8.0
@@ -43,7 +40,6 @@ class TowerPanel(Panel):
         self.pulled: set[str] = set()
         #: Position of each link that can be dragged, by name [m].
         self.grips: dict[str, np.ndarray] = {}
-        self._touched = -1e9
         self._drag = self.tell("hier_ik", PoseStamped)
         self._goal = self.tell("hier_ik", HierGoal)
         self.hear("hier_ik", JointState, self._on_real, "/joint_states")
@@ -51,11 +47,13 @@ class TowerPanel(Panel):
         self._solve = self.client(SolveHierIK, "hier_ik/solve")
         self._decompose = self.client(Decompose, "hier_ik/decompose")
         self._load = self.client(LoadLinkage, "hier_ik/load")
-        self.handle = self.scene.add_transform_controls(
-            f"{self.root}/handle", scale=0.5, line_width=3.0, visible=False, depth_test=False,
-            disable_rotations=True,
-        )  # fmt: skip
-        self.handle.on_update(lambda _: self._moved())
+        self.handle = DragHandle(
+            self.scene,
+            f"{self.root}/handle",
+            self.node.post,
+            lambda position, _: self.drag(self.link, position / self.scale),
+            turns=False,
+        )
 
     def _on_real(self, message: JointState) -> None:
         self.values["real"] = np.array(message.position)
@@ -68,11 +66,6 @@ class TowerPanel(Panel):
         found = {m.text: m.pose.position for m in message.markers if m.ns == "grips" and m.text}
         if found:
             self.grips = {name: np.array([p.x, p.y, p.z]) for name, p in found.items()}
-
-    def _moved(self) -> None:
-        position = np.array(self.handle.position) / self.scale
-        self._touched = time.monotonic()
-        self.node.post(lambda: self.drag(self.link, position))
 
     def drag(self, link: str, position: np.ndarray) -> None:
         """Ask for a link to go to a position in the root's frame [m]."""
@@ -133,18 +126,16 @@ class TowerPanel(Panel):
     def grab(self, link: str) -> None:
         """Put the handle on a link; an unknown name takes the handle away."""
         self.link = link if link in self.grips else ""
-        self._touched = -1e9
+        self.handle.let_go()
         self._follow()
 
     def _follow(self) -> None:
         """The handle stays on its link, except while it is dragged."""
         here = self.grips.get(self.link)
         if here is None:
-            self.handle.visible = False
-            return
-        if time.monotonic() - self._touched > _REST:
-            self.handle.position = tuple(self.scale * here)
-        self.handle.visible = True
+            self.handle.hide()
+        else:
+            self.handle.follow(self.scale * here)
 
     def draw(self) -> None:
         """Draw the linkage."""
