@@ -91,6 +91,8 @@ class Workspace:
     def _make_venv(self) -> None:
         if self._python_works() and (self.venv / "bin" / "pip").exists():
             return
+        if self.native:
+            _need_ros()
         free = shutil.disk_usage(self.root).free
         if free < SPACE_NEEDED:
             raise SetupError(
@@ -252,6 +254,8 @@ class Workspace:
             "desktop_notification-",
         ]
         command += ["--cmake-args", "-DBUILD_TESTING=OFF", f"-DPython3_EXECUTABLE={self.python}"]
+        if not self.native:
+            command += ["-DKIN_INTERFACES_WITHOUT_CPP=ON"]
         log = self.cache / "colcon.log"
         with (
             open(log, "w") as out,
@@ -312,6 +316,24 @@ class Workspace:
                 _say("another set-up of this clone is running; waiting for it")
                 fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+
+def _need_ros() -> None:
+    """Refuse a ROS 2 that this Python cannot load, before minutes are spent on it."""
+    distro = os.environ.get("ROS_DISTRO", "")
+    asked = subprocess.run(
+        [sys.executable, "-c", "import rclpy"], capture_output=True, text=True, check=False
+    )
+    if asked.returncode == 0:
+        return
+    if not os.environ.get("AMENT_PREFIX_PATH"):
+        found = f"ROS_DISTRO is {distro}, but no ROS 2 is sourced (AMENT_PREFIX_PATH is empty)"
+    else:
+        found = f"the ROS 2 that is sourced ({distro}) does not work with {sys.executable}"
+    raise SetupError(
+        f"{found}: {_last(asked.stderr)}. Source a ROS 2 Jazzy, name its Python in"
+        " KINSTACK_PYTHON, or use the wheels instead with KINSTACK_WHEELS=1"
+    )
 
 
 def without_ros(lock_text: str) -> str:

@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+import yaml
 from ament_index_python.packages import get_package_prefix
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -16,9 +17,12 @@ LAUNCH_FILES = sorted((ROOT / "launch").glob("*.launch.xml"))
 
 #: rosdep keys of what has another name there. ROS packages have their own name.
 ROSDEP = {
+    "PIL": "python3-pil",
     "defusedxml": "python3-defusedxml",
+    "hypothesis": "python3-hypothesis",
     "matplotlib": "python3-matplotlib",
     "mpl_toolkits": "python3-matplotlib",
+    "mpmath": "python3-mpmath",
     "networkx": "python3-networkx",
     "numba": "python3-numba",
     "numpy": "python3-numpy",
@@ -34,21 +38,23 @@ FROM_THE_LOCK = {
     "distributed": "distributed",
     "llvmlite": "llvmlite",
     "nvidia": "nvidia-cuda-nvrtc",
+    "pinocchio": "pin",
+    "playwright": "playwright",
     "qdldl": "qdldl",
     "rosbags": "rosbags",
     "viser": "viser",
 }
 #: Imported only where a person has installed them; the code says so when they are missing.
-OPTIONAL = {"mujoco", "domain_coordinator", "mcap", "zstandard"}
+OPTIONAL = {"mujoco", "domain_coordinator", "mcap", "zstandard", "xdist"}
 
 #: Programs of a desktop ROS, which rviz.launch.xml starts; there are no wheels of them.
 OF_ROS = {"tf2_ros", "rviz2"}
 
 
-def imports(package):
-    """Top-level names that a package's modules import, with one place of each."""
+def imports(package, files):
+    """Top-level names that modules of a package import, with one place of each."""
     found = {}
-    for path in sorted((package / package.name).rglob("*.py")):
+    for path in sorted(files):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
@@ -58,38 +64,57 @@ def imports(package):
                 continue
             for name in names:
                 found.setdefault(name.split(".")[0], f"{path.relative_to(ROOT)}:{node.lineno}")
-    for name in {*sys.stdlib_module_names, package.name}:
+    for name in {*sys.stdlib_module_names, package.name, *(path.stem for path in files)}:
         found.pop(name, None)
     return found
 
 
-def declared(package):
-    """Every dependency in a package.xml."""
+def declared(package, *, tests=True):
+    """The dependencies in a package.xml, with or without those of its tests alone."""
     root = ElementTree.parse(package / "package.xml").getroot()
-    return {item.text.strip() for item in root if item.tag.endswith("depend")}
+    kinds = {item.tag for item in root if item.tag.endswith("depend")}
+    wanted = kinds if tests else kinds - {"test_depend"}
+    return {item.text.strip() for item in root if item.tag in wanted}
 
 
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
-def test_every_import_is_declared(package):
-    known = declared(package)
+def undeclared(package, files, known):
+    """What the modules import and rosdep would not install, with the place of each."""
     lock = (ROOT / "requirements.lock").read_text() + (ROOT / "requirements-dev.lock").read_text()
     missing = []
-    for name, place in imports(package).items():
+    for name, place in imports(package, files).items():
         if name in OPTIONAL:
             continue
         if name in FROM_THE_LOCK:
             assert f"\n{FROM_THE_LOCK[name]}==" in lock, f"{name} ({place}) is in no lock file"
         elif ROSDEP.get(name, name) not in known:
             missing.append(f"{ROSDEP.get(name, name)} ({place})")
+    return missing
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+def test_every_import_is_declared(package):
+    testing = package / package.name / "testing.py"  # a pytest plugin: tests load it, nodes do not
+    files = [path for path in (package / package.name).rglob("*.py") if path != testing]
+    missing = undeclared(package, files, declared(package, tests=False))
+    assert not missing, f"{package.name}/package.xml lacks: {', '.join(missing)}"
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+def test_every_import_of_the_tests_is_declared(package):
+    """With the conftest of the whole and the plugin it loads, which ``colcon test`` runs too."""
+    shared = [ROOT / "conftest.py", ROOT / "src/kin_common/kin_common/testing.py"]
+    known = declared(package) | declared(ROOT / "src/kin_common", tests=False)
+    missing = undeclared(package, [*(package / "test").rglob("*.py"), *shared], known)
     assert not missing, f"{package.name}/package.xml lacks: {', '.join(missing)}"
 
 
 def test_bringup_depends_on_every_package_it_starts():
     wanted = {
         node.get("pkg") for path in LAUNCH_FILES for node in ElementTree.parse(path).iter("node")
-    } - OF_ROS
+    }
     assert wanted, "no launch file starts a node"
-    missing = wanted - declared(ROOT / "launch")
+    wanted |= {"launch_ros", "launch_xml", "ros2launch"}  # what reads these files
+    missing = wanted - declared(ROOT / "launch", tests=False)
     assert not missing, f"launch/package.xml lacks {sorted(missing)}"
 
 
@@ -112,6 +137,15 @@ def test_launch_files_name_existing_files(path):
             assert (ROOT / "launch" / tail.lstrip("/")).is_file(), f"{path.name}: {named}"
 
 
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "launch" / "config").glob("*.yaml")), ids=lambda path: path.name
+)
+def test_parameters_hold_in_every_namespace(path):
+    """A plain node name at the top of a parameter file means that node outside of namespaces."""
+    for node in yaml.safe_load(path.read_text()):
+        assert node.startswith("/**"), f"{path.name}: {node}"
+
+
 def test_packages_agree_on_the_version():
     versions = {
         ElementTree.parse(path).getroot().findtext("version")
@@ -126,12 +160,36 @@ def test_colcon_chooses_pytest(package):
     assert 'extras_require={"test": ["pytest"]}' in (package / "setup.py").read_text()
 
 
+def test_the_pytest_plugins_of_ros_do_no_harm(tmp_path):
+    """ROS registers plugins whose hooks have arguments that pytest 9 no longer knows."""
+    for name in ("launch_testing", "launch_ros", "launch_pytest"):
+        (tmp_path / f"{name}_plugin.py").write_text(
+            "def pytest_pycollect_makemodule(path, parent): raise RuntimeError\n"
+        )
+        info = tmp_path / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[pytest11]\n{name} = {name}_plugin\n")
+    (tmp_path / "test_small.py").write_text("def test_small(): pass\n")
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-c", ROOT / "pyproject.toml", "test_small.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"},
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "1 passed" in ran.stdout
+
+
 def test_colcon_test_works(tmp_path):
     """Colcon finds and runs a package's tests, and reports a failure as one."""
     build = tmp_path / "build"
     command = [sys.executable, "-m", "colcon", "--log-base", str(tmp_path / "log")]
     common = ["--base-paths", str(ROOT / "src"), "--packages-select", "kin_common"]
-    places = ["--build-base", str(build), "--install-base", str(ROOT / "install")]
+    installed = Path(get_package_prefix("kin_common")).parent
+    places = ["--build-base", str(build), "--install-base", str(installed)]
     (build / "kin_common").mkdir(parents=True)
     tested = subprocess.run(
         [*command, "test", *common, *places, "--pytest-args", "-k", "test_plain"],

@@ -210,6 +210,28 @@ def test_native_mode_leaves_ros_out():
     assert not kept.lstrip().startswith("--hash")
 
 
+@pytest.mark.parametrize(
+    ("prefix", "reason"),
+    [("", "no ROS 2 is sourced"), ("/opt/ros/other", "does not work with")],
+)
+def test_native_mode_needs_a_ros_that_loads(clone, prefix, reason):
+    """With a Python that has no rclpy, as when another than ROS's own comes first in the path."""
+    environment = {**os.environ, "ROS_DISTRO": "jazzy", "AMENT_PREFIX_PATH": prefix}
+    environment.pop("PYTHONPATH", None)
+    ran = subprocess.run(
+        [sys._base_executable, "-I", str(SCRIPT), str(clone), "--native"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+        timeout=60,
+    )
+    assert ran.returncode == 1
+    assert reason in one_sentence(ran)
+    assert "KINSTACK_WHEELS=1" in one_sentence(ran)
+    assert not (clone / ".venv-native").exists()
+
+
 def test_locks_name_no_host_and_no_path():
     for name in ("requirements.lock", "requirements-dev.lock"):
         text = (ROOT / name).read_text()
