@@ -2,7 +2,7 @@
 
 import os
 import signal
-from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -28,15 +28,30 @@ settings.load_profile("kinstack")
 _COMPILED = ("ft_controller", "kin_solvers", "continuum_ik", "gpu_kinematics", "hier_ik")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With several workers: a package with kernels, or another test file, goes to one of them."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        return
-    rank = {}
-    for item in items:
-        path = Path(item.path).relative_to(config.rootpath)
-        package = path.parts[1] if path.parts[0] == "src" else ""
-        known = package in _COMPILED
-        rank[item] = _COMPILED.index(package) if known else len(_COMPILED)
-        item.add_marker(pytest.mark.xdist_group(package if known else str(path)))
-    items.sort(key=rank.__getitem__)
+def _unit(nodeid: str) -> str:
+    """What goes to one worker as a whole: a package with kernels, or another test file."""
+    path = nodeid.split("::")[0]
+    package = path.split("/")[1] if path.startswith("src/") else ""
+    return package if package in _COMPILED else path
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With several workers: the long packages first, so that short files fill the end."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        ranks = {name: rank for rank, name in enumerate(_COMPILED)}
+        items.sort(key=lambda item: ranks.get(_unit(item.nodeid), len(ranks)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Units instead of xdist's groups, which are single tests with some versions of pytest."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Units(LoadScopeScheduling):
+        """Gives the units out in the order of the tests."""
+
+        def _split_scope(self, nodeid: str) -> str:
+            return _unit(nodeid)
+
+    config.option.loadscopereorder = False
+    return Units(config, log)

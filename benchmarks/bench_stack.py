@@ -20,6 +20,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -396,6 +397,7 @@ def fuzz(bench: Bench, stack: RunningStack) -> None:
     each = -(-total // (len(services) + len(actions)))
     before, deaths = stack.pids(), 0
     reports: list[FuzzReport] = []
+    one_at_a_time = threading.Lock()
 
     def count_deaths() -> None:
         nonlocal before, deaths
@@ -405,24 +407,31 @@ def fuzz(bench: Bench, stack: RunningStack) -> None:
 
     valid = questions()
     words = sorted({word for question in valid for word in texts(to_plain(question.request))})
-    for service, kind in sorted(services.items()):
-        examples = [
-            q.request for q in valid if q.exchange.name == service and not q.exchange.action
-        ]
-        found = find_type(kind, "srv")
-        reports.append(
-            fuzz_service(stack.client, service, found, each, seed=1, examples=examples, words=words)
-        )
-        bench.say(f"  {reports[-1]}")
-        count_deaths()
-    for action, kind in sorted(actions.items()):
-        found = find_type(kind, "action")
-        examples = [q.request for q in valid if q.exchange.name == action and q.exchange.action]
-        reports.append(
-            fuzz_action(stack.client, action, found, each, seed=1, words=words, examples=examples)
-        )
-        bench.say(f"  {reports[-1]}")
-        count_deaths()
+
+    def attack(entries: list[tuple[str, str, bool]]) -> None:
+        """All services and actions of one node, one after the other."""
+        with open_client(f"fuzz{entries[0][0].replace('/', '_')}", domain=domain(stack)) as client:
+            for name, kind, action in entries:
+                examples = [
+                    q.request
+                    for q in valid
+                    if q.exchange.name == name and bool(q.exchange.action) == action
+                ]
+                fuzz_one = fuzz_action if action else fuzz_service
+                found = find_type(kind, "action" if action else "srv")
+                report = fuzz_one(client, name, found, each, seed=1, examples=examples, words=words)
+                with one_at_a_time:
+                    reports.append(report)
+                    bench.say(f"  {report}")
+                    count_deaths()
+
+    # Two nodes at a time: while one computes, the other is being asked.
+    nodes: dict[str, list[tuple[str, str, bool]]] = {}
+    for found_names, action in ((services, False), (actions, True)):
+        for name, kind in sorted(found_names.items()):
+            nodes.setdefault(name.rpartition("/")[0], []).append((name, kind, action))
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(attack, sorted(nodes.values(), key=len, reverse=True)))
     messages = 0
     for topic, (kind, node) in sorted(stack.subscriptions().items()):
         found = find_message(kind)

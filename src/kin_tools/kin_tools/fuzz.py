@@ -83,7 +83,10 @@ _TEXTS = (
 #: Fields that say how long the caller is willing to wait. A long valid time gets a late answer,
 #: which is right and no use here: those who ask then wait in its queue.
 _TIME_FIELDS = frozenset({"timeout", "wait"})
-_TIMES = (0.01, 0.02, 0.05, 0.1, 1e-9, 5e-324, math.nan, math.inf, -math.inf, -1.0, -1e308)
+_TIMES = (
+    *(0.01, 0.02, 0.05, 0.1, 1e-9, 5e-324),
+    *(math.nan, math.inf, -math.inf, -1.0, -1e308, 1e9, 1e308),  # to be refused at once
+)
 
 
 class Fuzzer:

@@ -11,7 +11,6 @@ from diagnostic_msgs.msg import DiagnosticArray
 from kin_interfaces.msg import NodeState, StackState
 from kin_interfaces.srv import CheckReady
 
-from kin_common.checks import within
 from kin_common.errors import InvalidInput, NotConverged
 from kin_common.node import KinNode, run
 from kin_common.parameters import ParameterSet, parameter
@@ -24,19 +23,12 @@ __all__ = ["MonitorParameters", "StackMonitor", "main"]
 
 #: The state is published at least this often [s].
 _HEARTBEAT = 1.0
-_LONGEST_WAIT = 600.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class MonitorParameters(ParameterSet):
     """Parameters of the stack monitor."""
 
-    default_timeout: float = parameter(
-        _LONGEST_WAIT + 60.0,
-        "time allowed to a readiness request [s]",
-        minimum=1e-3,
-        maximum=86400.0,
-    )
     worker_threads: int = parameter(
         16,
         "readiness requests that may wait at the same time",
@@ -130,9 +122,8 @@ class StackMonitor(KinNode[MonitorParameters]):
         )
 
     def _check_ready(self, request: CheckReady.Request, task: Task) -> CheckReady.Response:
-        wait = within("wait", request.wait, 0.0, _LONGEST_WAIT)
         names = [resolve_name(name, self.get_namespace()) for name in request.nodes]
-        deadline = time.monotonic() + wait
+        deadline = time.monotonic() + request.wait
         with self._looked:
             # The answer rests on a look that began after the request came in.
             enough = self._looks + 2

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -72,7 +73,8 @@ def _ended(running: dict[str, tuple[subprocess.Popen[bytes], float]]) -> Iterato
 
 
 def _stamp(cache: Path, program: str) -> Path:
-    return cache / f"{Path(program).name}.compiled"
+    # The wheels and a ROS installation may have different Pythons, each with kernels of its own.
+    return cache / f"{Path(program).name}.{sys.implementation.cache_tag}.compiled"
 
 
 def _digest(cache: Path, program: str) -> str:

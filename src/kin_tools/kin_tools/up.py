@@ -82,6 +82,17 @@ def _run_native(ros2: str, file: Path, words: Sequence[str], lifeline: int) -> i
     return make_supervisor([spec], lifeline).run()
 
 
+def _say_who_can_see() -> None:
+    """Warn where the nodes can be seen from other machines: a sourced ROS 2 asks for that."""
+    reach = (os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE") or "SUBNET").upper()
+    if reach not in ("LOCALHOST", "OFF"):
+        print(
+            f"kinstack: other machines can find these nodes (discovery range {reach});"
+            " ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST keeps them to this one",
+            flush=True,
+        )
+
+
 @contextlib.contextmanager
 def _own_domain(wanted: bool) -> Iterator[None]:
     """A ROS domain that nobody else on this machine uses, unless the user has chosen one."""
@@ -130,6 +141,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             print("kinstack: interrupted", file=sys.stderr)
             return 130
+    _say_who_can_see()
     with _own_domain(options.check):
         started = time.monotonic()
         if ros2 is None:

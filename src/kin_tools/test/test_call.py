@@ -36,12 +36,12 @@ def test_answer_and_exit_codes(ros, call):
     assert code == 1
     assert yaml.safe_load(out)["missing"] == ["/ghost"]
     assert "NOT_CONVERGED: 0 of 1 nodes ready; /ghost is missing" in err
-    code, _, err = call("/stack_monitor/chek_ready", TYPE, "{}", "--wait", "4")
+    code, _, err = call("/stack_monitor/chek_ready", TYPE, "{}", "--wait", "2")
     assert code == 1
     assert "did you mean /stack_monitor/check_ready" in err
     code, out, _ = call("/stack_monitor/get_state", "lifecycle_msgs/srv/GetState")
     assert (code, yaml.safe_load(out)["current_state"]["label"]) == (0, "active")
-    code, _, err = call("/stack_monitor/check_ready", "lifecycle_msgs/srv/GetState", "--wait", "4")
+    code, _, err = call("/stack_monitor/check_ready", "lifecycle_msgs/srv/GetState", "--wait", "2")
     assert code == 1
     assert "is of type kin_interfaces/srv/CheckReady, not lifecycle_msgs/srv/GetState" in err
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import psutil
 import pytest
@@ -19,8 +19,9 @@ from kin_common.testing import wait_until
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 
 DOMAIN = 7
-SYSTEMS = ("cuik", "ft", "delta", "continuum", "hier", "dashboard")
-ONLY_MONITOR = [f"{system}:=false" for system in SYSTEMS]
+SYSTEMS = ("cuik", "ft", "continuum", "hier", "dashboard")
+WITH_DELTA = [*(f"{system}:=false" for system in SYSTEMS), "delta_fleet:=0"]
+ONLY_MONITOR = [*WITH_DELTA, "delta:=false"]
 
 #: A private /dev/shm keeps DDS from talking through memory that two hosts would not share.
 HOLD = "mount -t tmpfs tmpfs /dev/shm && ip link set lo up && echo ready && exec cat"
@@ -97,7 +98,7 @@ class Pair:
         self._ip(self.two, "route", "replace", "224.0.0.0/4", "dev", "cable1")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def pair():
     with ExitStack() as stack:
         try:
@@ -107,29 +108,25 @@ def pair():
         yield made
 
 
-@pytest.fixture
-def environment(tmp_path):
-    values = {**os.environ, "ROS_DOMAIN_ID": str(DOMAIN), "ROS_LOG_DIR": str(tmp_path / "log")}
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    log = tmp_path_factory.mktemp("hosts") / "log"
+    values = {**os.environ, "ROS_DOMAIN_ID": str(DOMAIN), "ROS_LOG_DIR": str(log)}
     values.pop("ROS_AUTOMATIC_DISCOVERY_RANGE", None)
     return values
 
 
-@pytest.fixture
-def launch(environment):
-    """Starts the stack on a host and ends it with the test."""
-    started = []
-
-    def start(host, discovery):
-        process = host.start(
-            *(sys.executable, "-m", "kin_tools.launch", "kin_bringup", "full_stack.launch.xml"),
-            *ONLY_MONITOR,
-            env={**environment, "ROS_AUTOMATIC_DISCOVERY_RANGE": discovery},
-        )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
+@contextmanager
+def launched(host, environment, discovery, words):
+    """A stack on a host; it ends with the block and leaves no process."""
+    process = host.start(
+        *(sys.executable, "-m", "kin_tools.launch", "kin_bringup", "full_stack.launch.xml"),
+        *words,
+        env={**environment, "ROS_AUTOMATIC_DISCOVERY_RANGE": discovery},
+    )
+    try:
+        yield process
+    finally:
         family = process.children(recursive=True) if process.poll() is None else []
         with suppress(psutil.NoSuchProcess):
             process.terminate()
@@ -138,11 +135,19 @@ def launch(environment):
         assert not alive
 
 
+@pytest.fixture(scope="module")
+def stack(pair, environment):
+    """The monitor and the delta robots on host one, to be found from beyond it."""
+    with launched(pair.one, environment, "SUBNET", WITH_DELTA) as process:
+        yield process
+
+
 def ready(host, environment, discovery, wait=20.0, timeout=5.0):
     """Whether the stack answers to somebody on a host."""
+    question = f"{{wait: {min(timeout - 2.0, 50.0)}}}"
     done = host.run(
         *(sys.executable, "-m", "kin_tools.call", "--wait", str(wait), "--timeout", str(timeout)),
-        *("/stack_monitor/check_ready", "kin_interfaces/srv/CheckReady", "{wait: 2.0}"),
+        *("/stack_monitor/check_ready", "kin_interfaces/srv/CheckReady", question),
         env={**environment, "ROS_AUTOMATIC_DISCOVERY_RANGE": discovery},
     )
     return done.returncode == 0
@@ -151,15 +156,21 @@ def ready(host, environment, discovery, wait=20.0, timeout=5.0):
 #: Asks again and again and says what came; lives through a cut cable.
 CALLER = """
 import sys, time
-from kin_interfaces.srv import CheckReady
+from kin_interfaces.srv import CheckReady, SolveDelta
 from kin_tools.client import open_client
 from kin_common.errors import KinError
 
+# Inverse kinematics on the axis, below the base: three equal angles.
+robot = SolveDelta.Request(operation=SolveDelta.Request.INVERSE, count=1, data=[0.0, 0.0, -0.06])
 with open_client("caller") as client:
     while True:
         try:
             client.call("/stack_monitor/check_ready", CheckReady, CheckReady.Request(),
                         wait=1.0, timeout=3.0)
+            answer = client.call("/gpu_kinematics/solve_delta", SolveDelta, robot,
+                                 wait=1.0, timeout=3.0)
+            assert answer.status.code == 0, answer.status
+            assert max(answer.data) - min(answer.data) < 1e-9, answer.data
             print("answer", flush=True)
         except KinError:
             print("nothing", flush=True)
@@ -194,15 +205,14 @@ print("sent", flush=True)
 """
 
 
-def test_discovery_stays_on_the_host_unless_asked(pair, environment, launch):
-    launch(pair.one, "LOCALHOST")
-    assert ready(pair.one, environment, "LOCALHOST", wait=40.0)
-    assert not ready(pair.two, environment, "SUBNET", wait=6.0)
+def test_discovery_stays_on_the_host_unless_asked(pair, environment):
+    with launched(pair.one, environment, "LOCALHOST", ONLY_MONITOR):
+        assert ready(pair.one, environment, "LOCALHOST", wait=40.0)
+        assert not ready(pair.two, environment, "SUBNET", wait=4.0)
 
 
-def test_services_across_a_cable_that_is_cut_and_mended(pair, environment, launch):
-    launch(pair.one, "SUBNET")
-    assert ready(pair.one, environment, "SUBNET", wait=40.0)
+def test_services_across_a_cable_that_is_cut_and_mended(pair, environment, stack):
+    assert ready(pair.one, environment, "SUBNET", wait=60.0, timeout=60.0)
     caller = pair.two.start(
         sys.executable,
         "-c",
@@ -230,10 +240,9 @@ def test_services_across_a_cable_that_is_cut_and_mended(pair, environment, launc
         caller.communicate()
 
 
-def test_noise_from_another_host(pair, environment, launch):
-    process = launch(pair.one, "SUBNET")
-    assert ready(pair.two, environment, "SUBNET", wait=40.0)
-    before = sorted(child.pid for child in process.children(recursive=True))
+def test_noise_from_another_host(pair, environment, stack):
+    assert ready(pair.two, environment, "SUBNET", wait=60.0, timeout=60.0)
+    before = sorted(child.pid for child in stack.children(recursive=True))
     done = pair.two.run(
         *(sys.executable, "-c", textwrap.dedent(NOISE)),
         *(pair.one.address, str(DOMAIN), pair.two.address),
@@ -242,7 +251,7 @@ def test_noise_from_another_host(pair, environment, launch):
     assert done.stdout.strip() == "sent", done.stderr
     assert ready(pair.one, environment, "SUBNET")
     assert ready(pair.two, environment, "SUBNET")
-    assert sorted(child.pid for child in process.children(recursive=True)) == before
+    assert sorted(child.pid for child in stack.children(recursive=True)) == before
 
 
 def test_the_hosts_leave_nothing_behind():

@@ -18,7 +18,7 @@ from kin_tools.check import Answer, Question, read_questions, table
 from kin_tools.launch_xml import load_launch_file, show_arguments
 from kin_tools.precompile import compile_kernels
 from kin_tools.process_spec import ProcessSpec, RosArguments
-from kin_tools.up import main
+from kin_tools.up import _say_who_can_see, main
 
 SYSTEMS = ("cuik", "ft", "delta", "continuum", "hier")
 ONLY_MONITOR = [f"{system}:=false" for system in (*SYSTEMS, "dashboard")]
@@ -176,6 +176,16 @@ def test_check_fails_when_a_node_does_not_come(environment, tmp_path):
 def test_bad_arguments(words, sentence, capsys):
     assert main(words) == 2
     assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("reach", "seen"), [("SUBNET", True), ("", True), ("LOCALHOST", False), ("OFF", False)]
+)
+def test_says_when_other_machines_can_see_the_nodes(reach, seen, monkeypatch, capsys):
+    """A sourced ROS 2 sets the range to SUBNET, where nobody has chosen one."""
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", reach)
+    _say_who_can_see()
+    assert ("other machines can find these nodes" in capsys.readouterr().out) == seen
 
 
 def test_questions(tmp_path):
