@@ -10,6 +10,7 @@ description, and only the question is left to ask.
 
 import argparse
 import math
+import time
 from pathlib import Path
 
 import rclpy
@@ -41,9 +42,10 @@ def solve(node, stack, urdf, xyz):
     position.x, position.y, position.z = xyz
     # The tip leans over by 1.2 rad about y.
     orientation.y, orientation.w = math.sin(0.6), math.cos(0.6)
-    for _ in range(20):  # until the description has arrived
+    end = time.monotonic() + 20.0
+    while True:  # until the description has arrived
         answer = ask(node, SolveAllIK, f"{stack}/kin_solvers/solve_all_ik", request)
-        if answer.status.code != SolveStatus.INVALID_INPUT:
+        if answer.status.code != SolveStatus.INVALID_INPUT or time.monotonic() > end:
             break
         rclpy.spin_once(node, timeout_sec=0.2)
     if answer.status.code != SolveStatus.SUCCESS:

@@ -120,7 +120,7 @@ def _replay_parser(replay: argparse.ArgumentParser) -> None:
         "--rate", type=_not_negative, default=1.0, help="speed; 0: as fast as possible"
     )
     replay.add_argument(
-        "--wait", type=_not_negative, default=2.0, metavar="S", help="wait for listeners [s]"
+        "--wait", type=_not_negative, default=4.0, metavar="S", help="wait for listeners [s]"
     )
     replay.add_argument(
         "--lock-step",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -18,6 +18,15 @@ from rclpy.signals import SignalHandlerOptions
 from kin_common.errors import SolveTimeout, Unreachable
 
 __all__ = ["Client", "open_client"]
+
+#: A participant that was missed when it came is heard of again after three seconds [s].
+_DISCOVERY = 4.0
+
+#: Given to a listener that cannot be asked whether it knows its publisher [s].
+_MOMENT = 0.5
+
+#: The middleware's name of a node that has not told its name yet.
+_NAMELESS = "_NODE_NAME_UNKNOWN_"
 
 
 class Client:
@@ -66,7 +75,11 @@ class Client:
         if service not in self._clients:
             self._clients[service] = self.node.create_client(kind, service)
         client = self._clients[service]
+        asked = time.monotonic()
         if not self.spin_until(client.service_is_ready, wait, stop):
+            # Before it says that there is nobody at all, it takes the time to find somebody.
+            left = _DISCOVERY - (time.monotonic() - asked)
+            self.spin_until(lambda: bool(self._ordinary()), left, stop)
             raise Unreachable(self._absent(service, kind))
         future = client.call_async(request)
         if not self.spin_until(future.done, timeout, stop):
@@ -87,13 +100,48 @@ class Client:
                 found.update(self.node.get_service_names_and_types_by_node(name, namespace))
         return found
 
+    def wait_until_heard(self, topics: Sequence[str], timeout: float) -> None:
+        """Wait until the nodes that listen to topics know of their publishers in this node.
+
+        A publisher finds a listener before the listener finds the publisher, and what is published
+        in between is lost to a best-effort listener. Nodes learn of publishers and of clients in
+        the order they were made: one that answers a client knows of every earlier publisher. A node
+        without parameter services is given a moment instead.
+
+        Args:
+            topics: Topics that this node publishes.
+            timeout: Longest time to wait for each of the listeners [s].
+        """
+        from rcl_interfaces.srv import GetParameters
+
+        def listeners() -> set[str]:
+            found = [i for topic in topics for i in self.node.get_subscriptions_info_by_topic(topic)]
+            return {f"{i.node_namespace.rstrip('/')}/{i.node_name}" for i in found}
+
+        def nameless() -> bool:
+            return any(_NAMELESS in name for name in listeners())
+
+        # Listeners are known some moments before the names of their nodes are.
+        self.spin_until(lambda: not nameless(), min(timeout, _DISCOVERY))
+        for name in sorted(name for name in listeners() if _NAMELESS not in name):
+            client = self.node.create_client(GetParameters, f"{name}/get_parameters")
+            try:
+                if self.spin_until(client.service_is_ready, _MOMENT):
+                    self.spin_until(client.call_async(GetParameters.Request()).done, timeout)
+            finally:
+                self.node.destroy_client(client)
+
+    def _ordinary(self) -> list[str]:
+        """Services that are a node's own business, not every node's."""
+        return [name for name in self.services() if not _is_plumbing(name)]
+
     def _absent(self, service: str, kind: Any) -> str:
         there = self.services()
         if service in there:
             wanted = f"{kind.__module__.split('.')[0]}/srv/{kind.__name__}"
             if wanted not in there[service]:
                 return f"{service} is of type {', '.join(there[service])}, not {wanted}"
-        ordinary = [name for name in there if not _is_plumbing(name)]
+        ordinary = self._ordinary()
         close = get_close_matches(service, ordinary, 1)
         if close:
             return f"there is no service {service}; did you mean {close[0]}?"

@@ -16,13 +16,16 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 #: Space that a first set-up needs [bytes]: environment, pip's cache, build.
 SPACE_NEEDED = 3 * 1024**3
 SUPPORTED = ((3, 11), (3, 13))
+#: How many pips install at the same time.
+_PIPS = 4
 
 #: Parts of the lock file that a sourced ROS 2 brings itself.
 _FROM_ROS = re.compile(r"^(ros-|colcon-|empy==|lark-parser==|catkin-pkg==|cmake==)")
@@ -68,19 +71,22 @@ class Workspace:
     # The virtual environment -------------------------------------------------------------------
 
     def _environment(self) -> None:
-        locks = ["requirements.lock"] + (["requirements-dev.lock"] if self.dev else [])
-        for name in locks:
+        stale = []
+        for name in ["requirements.lock"] + (["requirements-dev.lock"] if self.dev else []):
             lock = self.root / name
             if not lock.is_file():
                 raise SetupError(f"{name} is missing: the clone is not complete; run 'git status'")
             stamp = self.venv / f".{name}.stamp"
             digest = _digest([lock], extra=f"{sys.version_info[:2]}")
-            if _read(stamp) == digest and self._python_works():
-                continue
-            self._make_venv()
-            self._install(lock)
-            if not self.native:
-                self._repair_wheels()
+            if _read(stamp) != digest or not self._python_works():
+                stale.append((lock, stamp, digest))
+        if not stale:
+            return
+        self._make_venv()
+        self._install([lock for lock, _, _ in stale])
+        if not self.native:
+            self._repair_wheels()
+        for _, stamp, digest in stale:
             stamp.write_text(digest)
 
     def _python_works(self) -> bool:
@@ -119,47 +125,71 @@ class Workspace:
                 f" Ubuntu: apt install python3-venv). It said: {_last(made.stdout + made.stderr)}"
             )
 
-    def _install(self, lock: Path) -> None:
-        text = lock.read_text()
-        if self.native:
-            text = without_ros(text)
-        chosen = self.cache / f"chosen-{lock.name}"
-        chosen.write_text(text)
-        total = len(re.findall(r"^\S+==", text, flags=re.MULTILINE))
-        _say(f"installing {total} packages from {lock.name} (a few minutes the first time)")
-        command = [str(self.python), "-m", "pip", "install", "--progress-bar", "off"]
+    def _install(self, locks: list[Path]) -> None:
+        """Install what the locks name, several pips side by side: each mostly waits for the index."""
+        entries: dict[str, str] = {}
+        for lock in locks:
+            text = lock.read_text()
+            entries.update(lock_entries(without_ros(text) if self.native else text))
+        names = " and ".join(lock.name for lock in locks)
+        _say(f"installing {len(entries)} packages from {names} (a minute or more the first time)")
         # The lock is complete, so nothing is resolved anew: older pips would look up a dependency
         # with extras afresh, find a newer release than the lock's and refuse it.
-        command += ["--disable-pip-version-check", "--no-deps"]
-        command += ["--require-hashes", "-r", str(chosen)]
-        log = self.cache / f"pip-{lock.name}.log"
+        command = [str(self.python), "-m", "pip", "install", "--progress-bar", "off"]
+        # Of two thousand megabytes a tenth is ever imported: Python compiles that by itself.
+        command += ["--disable-pip-version-check", "--no-deps", "--no-compile"]
+        command += ["--require-hashes", "-r"]
         environment = {**os.environ, "_ROS_WHEELS_BOOTSTRAP_COMPLETE": "1"}
         environment.pop("PYTHONPATH", None)
-        seen = 0
-        with (
-            open(log, "w") as out,
-            subprocess.Popen(
-                command,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                env=environment,
-                cwd=self.root,
-            ) as pip,
-            _killing(pip),
-        ):
-            assert pip.stdout is not None  # noqa: S101
-            for line in pip.stdout:
-                out.write(line)
+        pips: list[subprocess.Popen[str]] = []
+        logs: list[list[str]] = []
+        with _killing(pips):
+            for number, share in enumerate(shares(entries, _PIPS)):
+                chosen = self.cache / f"chosen-{number}.lock"
+                chosen.write_text("".join(entries[name] for name in share))
+                pips.append(
+                    subprocess.Popen(
+                        [*command, str(chosen)],
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT,
+                        text=True,
+                        env=environment,
+                        cwd=self.root,
+                    )
+                )
+                logs.append([])
+            self._follow(pips, logs, len(entries))
+        log = self.cache / "pip.log"
+        log.write_text("".join(line for lines in logs for line in lines))
+        for pip, lines in zip(pips, logs, strict=True):
+            if pip.returncode != 0:
+                raise SetupError(_explain_pip("".join(lines), log))
+
+    def _follow(self, pips: list[subprocess.Popen[str]], logs: list[list[str]], total: int) -> None:
+        """Keep what several pips say, show how far they are, and wait for them."""
+        seen: list[str] = []
+        shown = threading.Lock()
+
+        def read(pip: subprocess.Popen[str], lines: list[str]) -> None:
+            for line in pip.stdout or ():
+                lines.append(line)
                 if line.startswith(("Collecting ", "Requirement already satisfied")):
-                    seen += 1
-                    name = line.removeprefix("Requirement already satisfied: ").split()
-                    _progress(seen / max(total, 1), name[name[0] == "Collecting"].split("==")[0])
-                elif line.startswith("Installing collected"):
-                    _progress(1.0, "unpacking")
+                    words = line.removeprefix("Requirement already satisfied: ").split()
+                    with shown:
+                        seen.append(words[words[0] == "Collecting"].split("==")[0])
+                        fraction = min(len(seen) / max(total, 1), 1.0)
+                        _progress(fraction, "unpacking" if fraction == 1.0 else seen[-1])
+            pip.wait()
+
+        readers = [
+            threading.Thread(target=read, args=pair, daemon=True)
+            for pair in zip(pips, logs, strict=True)
+        ]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join()
         _progress_end()
-        if pip.returncode != 0:
-            raise SetupError(_explain_pip(log.read_text(), log))
 
     def _repair_wheels(self) -> None:
         """Point the wheels' CMake files at this machine's Python and numpy headers."""
@@ -267,7 +297,7 @@ class Workspace:
                 env=environment,
                 cwd=self.root,
             ) as colcon_process,
-            _killing(colcon_process),
+            _killing([colcon_process]),
         ):
             assert colcon_process.stdout is not None  # noqa: S101
             done = 0
@@ -346,6 +376,32 @@ def without_ros(lock_text: str) -> str:
         if keep:
             kept.append(line)
     return "\n".join(kept) + "\n"
+
+
+def lock_entries(lock_text: str) -> dict[str, str]:
+    """Return the lines of each package in a lock file, by its name."""
+    entries: dict[str, str] = {}
+    name = ""
+    for line in lock_text.splitlines(keepends=True):
+        if "==" in line and not line[0].isspace() and not line.startswith("#"):
+            name = re.split(r"[=\[]", line)[0].strip()
+        if name and line.strip() and not line.lstrip().startswith("#"):
+            entries[name] = entries.get(name, "") + line
+    return entries
+
+
+def shares(names: Iterable[str], count: int) -> list[list[str]]:
+    """Divide packages among so many pips at most, as evenly as may be.
+
+    Packages whose names begin with the same word stay together: they may hold the same files.
+    """
+    families: dict[str, list[str]] = {}
+    for name in sorted(names):
+        families.setdefault(name.split("-")[0], []).append(name)
+    divided: list[list[str]] = [[] for _ in range(count)]
+    for family in sorted(families.values(), key=len, reverse=True):
+        min(divided, key=len).extend(family)
+    return [share for share in divided if share]
 
 
 def package_name(folder: Path) -> str:
@@ -474,12 +530,13 @@ def _progress_end() -> None:
 
 
 @contextlib.contextmanager
-def _killing(process: subprocess.Popen[str]) -> Iterator[None]:
-    """End the child if this process is interrupted."""
+def _killing(processes: list[subprocess.Popen[str]]) -> Iterator[None]:
+    """End the children, also ones that are added, if this process is interrupted."""
     try:
         yield
     except BaseException:
-        process.kill()
+        for process in processes:
+            process.kill()
         raise
 
 

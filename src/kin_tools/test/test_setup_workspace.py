@@ -7,6 +7,7 @@ the test builds itself, so that no index is needed.
 import base64
 import hashlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -73,9 +74,9 @@ def count_installs(monkeypatch):
     done = []
     original = Workspace._install
 
-    def counted(self, lock):
-        done.append(lock.name)
-        original(self, lock)
+    def counted(self, locks):
+        done.extend(lock.name for lock in locks)
+        original(self, locks)
 
     monkeypatch.setattr(Workspace, "_install", counted)
     return done
@@ -98,7 +99,7 @@ def test_an_interrupted_set_up_is_repaired(clone, monkeypatch):
     """Interrupt after the environment is made, in the middle of it, and before the stamp."""
     original = Workspace._install
 
-    def interrupted(self, lock):
+    def interrupted(self, locks):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Workspace, "_install", interrupted)
@@ -111,6 +112,36 @@ def test_an_interrupted_set_up_is_repaired(clone, monkeypatch):
     monkeypatch.setattr(Workspace, "_install", original)
     Workspace(clone, native=False, dev=False).prepare()
     assert installed(clone) == "1.0"
+
+
+def test_locks_are_divided_among_pips(clone, tmp_path, monkeypatch):
+    """Every package once, families together; what one pip cannot do is told, whoever it is."""
+    wheels = tmp_path / "wheels"
+    names = ["tinypkg", "other", "third", "fourth", "fifth", "sixth"]
+    lines = {name: make_wheel(wheels, name) for name in names}
+    (clone / "requirements.lock").write_text("".join(lines[name] for name in names[:4]))
+    (clone / "requirements-dev.lock").write_text("".join(lines[name] for name in names[2:]))
+    done = count_installs(monkeypatch)
+    Workspace(clone, native=False, dev=True).prepare()
+    assert done == ["requirements.lock", "requirements-dev.lock"]
+    for name in names:
+        assert (next((clone / ".venv/lib").glob("python3.*")) / f"site-packages/{name}.py").exists()
+    (clone / "requirements-dev.lock").write_text(lines["other"] + lines["fifth"].replace("1.0", "3"))
+    with pytest.raises(setup_workspace.SetupError, match="fifth==3"):
+        Workspace(clone, native=False, dev=True).prepare()
+    assert done[2:] == ["requirements-dev.lock"]
+
+
+def test_shares_hold_everything_once_and_families_together():
+    text = (ROOT / "requirements.lock").read_text()
+    entries = setup_workspace.lock_entries(text)
+    assert len(entries) == len(re.findall(r"^\S+==", text, flags=re.MULTILINE))
+    assert "".join(entries.values()).count("--hash=") == text.count("--hash=")
+    for count in (1, 3, 4, 500):
+        divided = setup_workspace.shares(entries, count)
+        assert len(divided) <= count
+        assert sorted(name for share in divided for name in share) == sorted(entries)
+        assert sum(any(name.startswith("ros-") for name in share) for share in divided) == 1
 
 
 def test_two_set_ups_at_once(clone):

@@ -28,6 +28,9 @@ from kin_tools.bags.reader import Bag, Record, Selection
 from kin_tools.client import Client, open_client
 from kin_tools.messages import find_type
 
+#: Longest time for a reliable reader to acknowledge [s]. A writer asks again after three seconds.
+_ACKNOWLEDGED = Duration(seconds=10)
+
 __all__ = ["Outcome", "Target", "drive", "NodeTarget", "play", "published_topics"]
 
 
@@ -169,8 +172,13 @@ class _Speaker:
         self._ahead[topic] = self._ahead.get(topic, 0) + 1
         if 2 * self._ahead[topic] >= publisher.qos_profile.depth and topic not in self._deaf:
             self._ahead[topic] = 0
-            if not publisher.wait_for_all_acked(Duration(seconds=2)):
+            if not publisher.wait_for_all_acked(_ACKNOWLEDGED):
                 self._deaf.add(topic)
+
+    def wait_until_heard(self, topics: Sequence[str], timeout: float) -> None:
+        """Wait until whoever listens to topics, or to the time, hears the next message [s]."""
+        clock = [] if self._clock is None else ["/clock"]
+        self._client.wait_until_heard([*topics, *clock], timeout)
 
     def all(self) -> list[Any]:
         return list(self._publishers.values())
@@ -272,6 +280,7 @@ class NodeTarget:
                 lambda: publisher.get_subscription_count() > 0, self._patience
             ):
                 raise InvalidInput(topic, f"nobody listens to it within {self._patience:g} s")
+            self._speaker.wait_until_heard([topic], self._patience)
         self._speaker.tell_time(stamp)
         publisher.publish(raw)
 
@@ -332,7 +341,7 @@ def play(
         selection: Which messages to play.
         rate: Speed, 2 for twice as fast; 0: as fast as possible.
         clock: Publish /clock with the bag's times.
-        wait: Longest time for somebody to listen to each topic before it begins [s].
+        wait: Longest time for somebody to listen to every topic before it begins [s].
         stop: Ends the replay when it returns True.
 
     Returns:
@@ -344,16 +353,17 @@ def play(
     topics = {
         selection.name(c.topic): c.msgtype for c in bag.connections if selection.wants(c.topic)
     }
+    publishers: dict[str, Any] = {}
     for topic, kind in topics.items():
         if is_question(topic) or is_answer(topic):
             continue
         try:
-            publisher = speaker.publisher(topic, kind)
+            publishers[topic] = speaker.publisher(topic, kind)
         except InvalidInput as error:
             problems.append(f"{topic} cannot be played: {error}")
             unplayable.add(topic)
-            continue
-        client.spin_until(partial(_has_reader, publisher), wait, stop)
+    client.spin_until(lambda: all(map(_has_reader, publishers.values())), wait, stop)
+    speaker.wait_until_heard(list(publishers), wait)
     target = NodeTarget(client, bag, {}, patience=max(wait, 20.0), selection=selection)
     played = 0
     origin: int | None = None
@@ -387,4 +397,4 @@ def play(
 def _drain(publishers: Sequence[Any]) -> None:
     """Let reliable readers acknowledge what was sent before the publishers go."""
     for publisher in publishers:
-        publisher.wait_for_all_acked(Duration(seconds=2))
+        publisher.wait_for_all_acked(_ACKNOWLEDGED)
