@@ -24,21 +24,32 @@ settings.register_profile(
 )
 settings.load_profile("kinstack")
 
-#: The packages with kernels, longest tests first. A worker takes a whole one: it compiles once.
-_COMPILED = ("ft_controller", "kin_solvers", "continuum_ik", "gpu_kinematics", "hier_ik")
+#: What goes to one worker as a whole, because its tests share kernels, processes or a started stack;
+#: longest first, so that short files fill the end. Everything else goes file by file.
+_UNITS = (
+    "src/ft_controller/",
+    "src/kin_tools/test/test_stack_shown.py",
+    "src/continuum_ik/",
+    "src/kin_tools/test/test_stack.py",
+    "src/kin_tools/test/test_bag_graph.py",
+    "src/gpu_kinematics/",
+    "src/kin_solvers/",
+    "src/hier_ik/",
+    "src/kin_tools/test/test_setup_workspace.py",
+    "src/kin_tools/test/test_hosts.py",
+    "src/kin_tools/test/test_up.py",
+)
 
 
 def _unit(nodeid: str) -> str:
-    """What goes to one worker as a whole: a package with kernels, or another test file."""
-    path = nodeid.split("::")[0]
-    package = path.split("/")[1] if path.startswith("src/") else ""
-    return package if package in _COMPILED else path
+    """What a test goes to a worker with."""
+    return next((unit for unit in _UNITS if nodeid.startswith(unit)), nodeid.split("::")[0])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several workers: the long packages first, so that short files fill the end."""
+    """With several workers: the long units first."""
     if "PYTEST_XDIST_WORKER" in os.environ:
-        ranks = {name: rank for rank, name in enumerate(_COMPILED)}
+        ranks = {name: rank for rank, name in enumerate(_UNITS)}
         items.sort(key=lambda item: ranks.get(_unit(item.nodeid), len(ranks)))
 
 

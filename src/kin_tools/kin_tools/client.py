@@ -115,7 +115,8 @@ class Client:
         from rcl_interfaces.srv import GetParameters
 
         def listeners() -> set[str]:
-            found = [i for topic in topics for i in self.node.get_subscriptions_info_by_topic(topic)]
+            ask = self.node.get_subscriptions_info_by_topic
+            found = [listener for topic in topics for listener in ask(topic)]
             return {f"{i.node_namespace.rstrip('/')}/{i.node_name}" for i in found}
 
         def nameless() -> bool:

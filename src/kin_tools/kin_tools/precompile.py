@@ -1,4 +1,4 @@
-"""Compile the nodes' kernels before the stack starts, so that it starts in seconds.
+"""Compile the nodes' kernels before the stack or the tests start, so that they start in seconds.
 
 Each node compiles by itself when it must. But seven nodes that compile at once, some of which run
 already and need the processors, take far longer than two at a time with the machine to themselves.
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kin_tools.process_spec import ProcessSpec
 
-__all__ = ["compile_kernels"]
+__all__ = ["compile_kernels", "main"]
 
 #: Programs that compile at the same time; a compiler uses one processor.
 _AT_ONCE = 2
@@ -94,3 +94,21 @@ def _compiled(cache: Path, program: str) -> bool:
         return not digest or _stamp(cache, program).read_text() == digest
     except OSError:
         return False
+
+
+def main() -> int:
+    """Compile what the full stack needs, as ``./kinstack test`` does before the tests."""
+    from kin_tools.launch import find_launch_file
+    from kin_tools.launch_xml import load_launch_file
+
+    file, _ = find_launch_file(["kin_bringup", "full_stack.launch.xml"])
+    plan = load_launch_file(file, {})
+    try:
+        compile_kernels(plan.processes, lambda line: print(f"kinstack: {line}", flush=True))
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

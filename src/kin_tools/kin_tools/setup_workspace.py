@@ -126,7 +126,7 @@ class Workspace:
             )
 
     def _install(self, locks: list[Path]) -> None:
-        """Install what the locks name, several pips side by side: each mostly waits for the index."""
+        """Install what the locks name, by several pips: each mostly waits for the index."""
         entries: dict[str, str] = {}
         for lock in locks:
             text = lock.read_text()
@@ -167,7 +167,7 @@ class Workspace:
 
     def _follow(self, pips: list[subprocess.Popen[str]], logs: list[list[str]], total: int) -> None:
         """Keep what several pips say, show how far they are, and wait for them."""
-        seen: list[str] = []
+        seen: list[str] = []  # some packages of the locks are not for this Python
         shown = threading.Lock()
 
         def read(pip: subprocess.Popen[str], lines: list[str]) -> None:
@@ -177,8 +177,7 @@ class Workspace:
                     words = line.removeprefix("Requirement already satisfied: ").split()
                     with shown:
                         seen.append(words[words[0] == "Collecting"].split("==")[0])
-                        fraction = min(len(seen) / max(total, 1), 1.0)
-                        _progress(fraction, "unpacking" if fraction == 1.0 else seen[-1])
+                        _progress(0.9 * len(seen) / max(total, 1), seen[-1])
             pip.wait()
 
         readers = [
@@ -189,6 +188,7 @@ class Workspace:
             reader.start()
         for reader in readers:
             reader.join()
+        _progress(1.0, "installed")
         _progress_end()
 
     def _repair_wheels(self) -> None:
@@ -259,6 +259,8 @@ class Workspace:
 
     def _colcon(self, names: list[str]) -> None:
         environment = dict(os.environ)
+        # Said outright, because colcon would have the build wait whenever the machine is busy.
+        environment.setdefault("MAKEFLAGS", f"-j{os.cpu_count() or 1}")
         if not self.native:
             venv = str(self.venv)
             for variable in ("AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH"):
