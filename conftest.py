@@ -24,13 +24,19 @@ settings.register_profile(
 )
 settings.load_profile("kinstack")
 
-#: What goes to one worker as a whole, because its tests share kernels, processes or a started stack;
-#: longest first, so that short files fill the end. Everything else goes file by file.
-_UNITS = (
-    "src/ft_controller/",
+#: Tests that control arms in real time, and tests that load the whole machine. They go to one worker,
+#: one after the other, so that none of them disturbs another.
+_ALONE = (
+    "src/ft_controller/test/test_crew.py",
+    "src/ft_controller/test/test_node.py",
     "src/kin_tools/test/test_stack_shown.py",
-    "src/continuum_ik/",
     "src/kin_tools/test/test_stack.py",
+)
+
+#: What else goes to one worker as a whole, because its tests share kernels or take long: longest first,
+#: so that short files fill the end. Everything not named here goes file by file.
+_TOGETHER = (
+    "src/continuum_ik/",
     "src/kin_tools/test/test_bag_graph.py",
     "src/gpu_kinematics/",
     "src/kin_solvers/",
@@ -38,19 +44,27 @@ _UNITS = (
     "src/kin_tools/test/test_setup_workspace.py",
     "src/kin_tools/test/test_hosts.py",
     "src/kin_tools/test/test_up.py",
+    "src/ft_controller/",
 )
+
+
+def _rank(nodeid: str) -> int:
+    """Where a test stands in the order."""
+    units = (*_ALONE, *_TOGETHER)
+    return next((k for k, unit in enumerate(units) if nodeid.startswith(unit)), len(units))
 
 
 def _unit(nodeid: str) -> str:
     """What a test goes to a worker with."""
-    return next((unit for unit in _UNITS if nodeid.startswith(unit)), nodeid.split("::")[0])
+    if nodeid.startswith(_ALONE):
+        return "alone"
+    return next((unit for unit in _TOGETHER if nodeid.startswith(unit)), nodeid.split("::")[0])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With several workers: the long units first."""
     if "PYTEST_XDIST_WORKER" in os.environ:
-        ranks = {name: rank for rank, name in enumerate(_UNITS)}
-        items.sort(key=lambda item: ranks.get(_unit(item.nodeid), len(ranks)))
+        items.sort(key=lambda item: _rank(item.nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -211,11 +211,12 @@ def test_a_stream_at_1_khz_through_the_real_node(ros):
         while time.monotonic() < due:
             time.sleep(max(0.0, due - time.monotonic()))
 
-    def numbers():
-        return [round(m.pose.position.x * 1e7) for m in answers]
+    def number(message):
+        return round(message.pose.position.x * 1e7)
 
-    wait_until(lambda: answers and numbers()[-1] == len(path), 20.0, "the last target's answer")
-    found = numbers()
+    wait_until(lambda: answers and number(answers[-1]) == len(path), 20.0, "the last answer")
+    answers = list(answers)  # more may come
+    found = [number(message) for message in answers]
     moves = [k for k, before in zip(found, [0, *found], strict=False) if k != before]
     assert moves == sorted(set(moves))  # in order, and a held answer is the last one repeated
     for message, k in zip(answers, found, strict=True):

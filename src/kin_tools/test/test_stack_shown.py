@@ -266,13 +266,12 @@ def playwright_timeout():
 class Browser:
     """One page in headless Chromium, and everything it complained about or asked for."""
 
-    def __init__(self, playwright, address, width=1280, height=720, touch=False):
-        self.browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    def __init__(self, chromium, address, width=1280, height=720, touch=False):
         self.size = {"width": width, "height": height}
-        context = self.browser.new_context(
+        self.context = chromium.new_context(
             viewport=self.size, has_touch=touch, is_mobile=touch, reduced_motion="reduce"
         )
-        self.page = context.new_page()
+        self.page = self.context.new_page()
         self.page.set_default_timeout(60_000)
         self.errors, self.foreign = [], []
         self.page.on("console", self._said)
@@ -366,20 +365,22 @@ class Browser:
 
 
 @pytest.fixture(scope="module")
-def playwright():
+def chromium():
+    """One browser for all pages: its start, and the first drawing, take seconds in software."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as started:
-        yield started
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="module")
-def browser(graph, playwright):
-    made = Browser(playwright, graph.dashboard.page.address)
+def browser(graph, chromium):
+    made = Browser(chromium, graph.dashboard.page.address)
     wait_until(lambda: graph.dashboard.page.sessions, 30.0, "a session")
     yield made
-    if made.browser.is_connected():
-        made.browser.close()
+    made.context.close()
 
 
 def heading(browser, title):
@@ -660,8 +661,8 @@ def test_the_keyboard_reaches_everything(browser):
 
 
 @in_browser
-def test_a_phone_shows_it_without_scrolling_sideways(graph, playwright):
-    phone = Browser(playwright, graph.dashboard.page.address, 390, 844, touch=True)
+def test_a_phone_shows_it_without_scrolling_sideways(graph, chromium):
+    phone = Browser(chromium, graph.dashboard.page.address, 390, 844, touch=True)
     try:
         wait_until(lambda: len(graph.dashboard.page.sessions) >= 2, 30.0, "a second session")
         time.sleep(1.0)
@@ -671,13 +672,13 @@ def test_a_phone_shows_it_without_scrolling_sideways(graph, playwright):
         assert not phone.errors
         assert not phone.foreign
     finally:
-        phone.browser.close()
+        phone.context.close()
 
 
 @in_browser
-def test_a_page_without_any_system_says_so(graph, playwright):
+def test_a_page_without_any_system_says_so(graph, chromium):
     lonely = graph.add(Dashboard, {"port": 0}, "/lonely")
-    alone = Browser(playwright, lonely.page.address)
+    alone = Browser(chromium, lonely.page.address)
     try:
         for panel in PANELS:
             alone.show(panel.key)
@@ -686,7 +687,7 @@ def test_a_page_without_any_system_says_so(graph, playwright):
         assert not alone.errors
         assert not alone.foreign
     finally:
-        alone.browser.close()
+        alone.context.close()
 
 
 def heard_by_the_dashboard(graph):
@@ -715,6 +716,6 @@ def test_nothing_was_asked_of_others_and_nothing_went_wrong(graph, browser):
     assert not browser.foreign
     assert not browser.errors
     assert set(SCREENSHOTS) >= TAKEN
-    browser.browser.close()
+    browser.context.close()
     wait_until(lambda: not graph.dashboard.page.sessions, 30.0, "the page to be closed")
     wait_until(lambda: not heard_by_the_dashboard(graph), 30.0, "nothing to be heard")
