@@ -24,8 +24,8 @@ settings.register_profile(
 )
 settings.load_profile("kinstack")
 
-#: Tests that control arms in real time, and tests that load the whole machine. They go to one worker,
-#: one after the other, so that none of them disturbs another.
+#: Tests that control arms in real time, and tests that load the whole machine. They go to one
+#: worker, one after the other, so that none of them disturbs another.
 _ALONE = (
     "src/ft_controller/test/test_crew.py",
     "src/ft_controller/test/test_node.py",
@@ -33,8 +33,8 @@ _ALONE = (
     "src/kin_tools/test/test_stack.py",
 )
 
-#: What else goes to one worker as a whole, because its tests share kernels or take long: longest first,
-#: so that short files fill the end. Everything not named here goes file by file.
+#: What else goes to one worker as a whole, because its tests share kernels or take long: longest
+#: first, so that short files fill the end. Everything not named here goes file by file.
 _TOGETHER = (
     "src/continuum_ik/",
     "src/kin_tools/test/test_bag_graph.py",

@@ -150,7 +150,9 @@ def test_shares_hold_everything_once_and_families_together():
     text = (ROOT / "requirements.lock").read_text()
     entries = setup_workspace.lock_entries(text)
     lines = "".join(entries.values()).splitlines()
-    kept = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    kept = [
+        line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")
+    ]
     assert sorted(lines) == sorted(kept)  # a package may stand there twice, for two Pythons
     for count in (1, 3, 4, 500):
         divided = setup_workspace.shares(entries, count)
