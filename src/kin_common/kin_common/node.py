@@ -30,6 +30,7 @@ from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.signals import SignalHandlerOptions
 
+from kin_common.answers import send_until_found
 from kin_common.diagnostics import Diagnostics
 from kin_common.errors import InvalidInput, KinError, StatusCode
 from kin_common.parameter_service import AnsweringParameterService
@@ -88,6 +89,8 @@ class KinNode(LifecycleNode, Generic[P]):
         self._warm = False
         self._warming = threading.Lock()
         self.diagnostics = Diagnostics(self)
+        for server in self.services:  # of parameters and of the life cycle
+            send_until_found(self, server)
 
     # What a subclass overrides -----------------------------------------------------------------
 
@@ -204,6 +207,7 @@ class KinNode(LifecycleNode, Generic[P]):
         server = self.create_service(
             service, name, answer, qos_profile=SERVICE, callback_group=self._group
         )
+        send_until_found(self, server)
         self._releases.append(lambda: self.destroy_service(server))
         return server
 

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -131,38 +132,41 @@ class RunningStack:
 
     def services(self) -> dict[str, str]:
         """Names and types of the services that the nodes offer on top of those of every node."""
-        found = {}
-        for name in self.names:
-            namespace, _, short = name.rpartition("/")
-            offered = self.client.node.get_service_names_and_types_by_node(short, namespace or "/")
-            for service, (kind, *_) in offered:
-                if kind.startswith("kin_interfaces/srv/"):
-                    found[service] = kind
-        return found
+        offered = self._graph(self.client.node.get_service_names_and_types_by_node)
+        return {
+            service: kind for service, kind, _ in offered if kind.startswith("kin_interfaces/srv/")
+        }
 
     def actions(self) -> dict[str, str]:
         """Names and types of the actions that the nodes offer."""
-        found = {}
-        for name in self.names:
-            namespace, _, short = name.rpartition("/")
-            offered = self.client.node.get_service_names_and_types_by_node(short, namespace or "/")
-            for service, (kind, *_) in offered:
-                if service.endswith("/_action/send_goal"):
-                    found[service.removesuffix("/_action/send_goal")] = kind.removesuffix(
-                        "_SendGoal"
-                    )
-        return found
+        offered = self._graph(self.client.node.get_service_names_and_types_by_node)
+        goal = "/_action/send_goal"
+        return {
+            service.removesuffix(goal): kind.removesuffix("_SendGoal")
+            for service, kind, _ in offered
+            if service.endswith(goal)
+        }
 
     def subscriptions(self) -> dict[str, tuple[str, str]]:
         """Topics that the nodes listen to: type, and full name of a node."""
-        found = {}
+        heard = self._graph(self.client.node.get_subscriber_names_and_types_by_node)
+        return {
+            topic: (kind, name)
+            for topic, kind, name in heard
+            if topic not in ("/clock", "/parameter_events")
+        }
+
+    def _graph(self, ask: Callable[[str, str], list[Any]]) -> Iterator[tuple[str, str, str]]:
+        """What the graph says of each node, once it knows the node: name, type, and the node."""
         for name in self.names:
             namespace, _, short = name.rpartition("/")
-            heard = self.client.node.get_subscriber_names_and_types_by_node(short, namespace or "/")
-            for topic, (kind, *_) in heard:
-                if topic not in ("/clock", "/parameter_events"):
-                    found[topic] = (kind, name)
-        return found
+            self.client.spin_until(partial(self._known, name), 20.0)
+            for found, (kind, *_) in ask(short, namespace or "/"):
+                yield found, kind, name
+
+    def _known(self, name: str) -> bool:
+        known = self.client.node.get_node_names_and_namespaces()
+        return name in {f"{namespace.rstrip('/')}/{short}" for short, namespace in known}
 
     def examples(self, service: str) -> list[Any]:
         """Valid requests for a service: those of ``up --check``."""

@@ -31,6 +31,11 @@ from kin_tools.messages import find_type
 #: Longest time for a reliable reader to acknowledge [s]. A writer asks again after three seconds.
 _ACKNOWLEDGED = Duration(seconds=10)
 
+#: As fast as it goes: how many messages of a topic are remembered for readers that are behind, and
+#: how many bytes may be on the way to them.
+_DEPTH_AHEAD = 4000
+_BYTES_AHEAD = 32 * 1024**2
+
 __all__ = ["Outcome", "Target", "drive", "NodeTarget", "play", "published_topics"]
 
 
@@ -139,12 +144,28 @@ def _play_qos(bag: Bag | None, topic: str) -> QoSProfile:
 
 
 class _Speaker:
-    """Publishes stored messages, and the time they were made at."""
+    """Publishes stored messages, and the time they were made at.
 
-    def __init__(self, client: Client, bag: Bag | None, clock: bool, selection: Selection) -> None:
+    Args:
+        client: Whose node publishes.
+        bag: Where the messages are from, for the quality of service of their topics.
+        clock: Publish /clock.
+        selection: Names of the topics.
+        depth: Remember at least so many messages for readers that are behind.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        bag: Bag | None,
+        clock: bool,
+        selection: Selection,
+        depth: int = 1,
+    ) -> None:
         self._client = client
+        self._depth = depth
         self._publishers: dict[str, Any] = {}
-        self._ahead: dict[str, int] = {}
+        self._ahead: dict[str, tuple[int, int]] = {}
         self._deaf: set[str] = set()
         self._bag = bag
         self._sources = {selection.name(c.topic): c.topic for c in (bag.connections if bag else [])}
@@ -157,6 +178,7 @@ class _Speaker:
     def publisher(self, topic: str, kind: str) -> Any:
         if topic not in self._publishers:
             qos = _play_qos(self._bag, self._sources.get(topic, topic))
+            qos.depth = max(qos.depth, self._depth)
             self._publishers[topic] = self._client.node.create_publisher(
                 find_type(kind, "msg"), topic, qos
             )
@@ -165,15 +187,20 @@ class _Speaker:
     def publish(self, topic: str, kind: str, raw: bytes) -> None:
         """Publish, but not further ahead of reliable readers than the publisher remembers.
 
-        A reader that acknowledges nothing, for it has died, is not waited for a second time.
+        A reader is asked seldom, for its answer takes up to three seconds. One that acknowledges
+        nothing, for it has died, is not waited for a second time.
         """
         publisher = self.publisher(topic, kind)
         publisher.publish(raw)
-        self._ahead[topic] = self._ahead.get(topic, 0) + 1
-        if 2 * self._ahead[topic] >= publisher.qos_profile.depth and topic not in self._deaf:
-            self._ahead[topic] = 0
+        count, size = self._ahead.get(topic, (0, 0))
+        count, size = count + 1, size + len(raw)
+        if topic not in self._deaf and (
+            2 * count >= publisher.qos_profile.depth or size >= _BYTES_AHEAD
+        ):
+            count = size = 0
             if not publisher.wait_for_all_acked(_ACKNOWLEDGED):
                 self._deaf.add(topic)
+        self._ahead[topic] = (count, size)
 
     def wait_until_heard(self, topics: Sequence[str], timeout: float) -> None:
         """Wait until whoever listens to topics, or to the time, hears the next message [s]."""
@@ -347,7 +374,9 @@ def play(
     Returns:
         How many messages were played, and sentences about what could not be.
     """
-    speaker = _Speaker(client, bag, clock, selection)
+    # Timed, it has the readers of the original; as fast as it goes, it waits for them.
+    hurried = rate == 0.0
+    speaker = _Speaker(client, bag, clock, selection, _DEPTH_AHEAD if hurried else 1)
     problems: list[str] = []
     unplayable: set[str] = set()
     topics = {
@@ -383,12 +412,10 @@ def play(
                 target.ask(exchange_of(record.topic, record.type), record.raw)
             except KinError as error:
                 problems.append(f"{record.topic} {record.number}: {error}")
+        elif hurried:
+            speaker.publish(record.topic, record.type, record.raw)
         else:
-            # Timed, it has the readers of the original; as fast as it goes, it waits for them.
-            if rate > 0.0:
-                speaker.publisher(record.topic, record.type).publish(record.raw)
-            else:
-                speaker.publish(record.topic, record.type, record.raw)
+            speaker.publisher(record.topic, record.type).publish(record.raw)
         played += 1
     _drain(speaker.all())
     return played, problems

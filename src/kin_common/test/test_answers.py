@@ -1,0 +1,124 @@
+"""Answers are sent again while their clients are not found."""
+
+import threading
+import warnings
+
+import pytest
+import rclpy
+from kin_interfaces.srv import CheckReady
+from lifecycle_msgs.srv import GetState
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+
+from kin_common.node import KinNode
+from kin_common.parameters import ParameterSet
+from kin_common.testing import wait_until
+
+LOST = "failed to send response (timeout): client will not receive response, at rmw_response.cpp"
+
+
+class Host(KinNode):
+    def __init__(self, **options):
+        super().__init__("host", ParameterSet, **options)
+
+    def configure(self):
+        self.server = self.serve(CheckReady, "~/check", self.check)
+
+    def check(self, request, task):
+        return CheckReady.Response(ready=True)
+
+
+@pytest.fixture
+def deaf_at_first(monkeypatch):
+    """The middleware drops the first answers, as it does when it has not found the client."""
+    from rclpy.service import Service
+
+    send = Service.send_response
+    drops = {"left": 0, "tried": 0}
+
+    def dropping(self, response, header):
+        if self.srv_name.endswith(drops.get("of", "/check")):
+            drops["tried"] += 1
+            if drops["left"] > 0:
+                drops["left"] -= 1
+                warnings.warn(LOST, RuntimeWarning, stacklevel=2)
+                return
+        send(self, response, header)
+
+    monkeypatch.setattr(Service, "send_response", dropping)
+    return drops
+
+
+@pytest.mark.parametrize(
+    ("service", "kind"), [("/host/check", CheckReady), ("/host/get_state", GetState)]
+)
+def test_an_answer_that_was_dropped_comes_all_the_same(ros, deaf_at_first, service, kind):
+    """Of the node's own services and of those of its life cycle, and once only."""
+    ros.add(Host)
+    deaf_at_first["of"] = service.rpartition("/")[2]
+    assert ros.call(kind, service, kind.Request()) is not None
+    deaf_at_first.update(left=3, tried=0)
+    assert ros.call(kind, service, kind.Request()) is not None
+    assert deaf_at_first["tried"] == 4
+    # Nothing is left over: the next one is sent once.
+    assert ros.call(kind, service, kind.Request()) is not None
+    assert deaf_at_first["tried"] == 5
+
+
+def test_it_does_not_try_for_ever_and_goes_on_serving(ros, deaf_at_first, monkeypatch, capfd):
+    monkeypatch.setattr("kin_common.answers._PAUSES", (0.01, 0.01))
+    ros.add(Host)
+    client = ros.client(CheckReady, "/host/check")
+    deaf_at_first["left"] = 3
+    lost = client.call_async(CheckReady.Request())
+    wait_until(lambda: deaf_at_first["left"] == 0, 20.0, "all attempts")
+    assert ros.call(CheckReady, "/host/check", CheckReady.Request()).ready
+    assert not lost.done()
+    assert "check: the client of an answer was not found" in capfd.readouterr().err
+
+
+def test_other_warnings_are_still_heard(ros):
+    node = ros.add(Host)
+    said = []
+
+    def noisy(response, header):
+        warnings.warn("something else", UserWarning, stacklevel=2)
+
+    from kin_common.answers import _arrives
+
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        assert _arrives(noisy, None, None)
+        said += heard
+    assert [str(warning.message) for warning in said] == ["something else"]
+    assert node.active
+
+
+def test_every_one_of_many_new_clients_is_answered(ros):
+    """Each in a participant of its own that asks the moment it sees the service."""
+    ros.add(Host)
+    answers = []
+
+    def ask():
+        context = Context()
+        rclpy.init(context=context, domain_id=ros.domain)
+        node = Node("visitor", context=context, start_parameter_services=False)
+        executor = SingleThreadedExecutor(context=context)
+        executor.add_node(node)
+        client = node.create_client(CheckReady, "/host/check")
+        if client.wait_for_service(30.0):
+            future = client.call_async(CheckReady.Request())
+            executor.spin_until_future_complete(future, 30.0)
+            answers.append(future.done() and future.result().ready)
+        executor.shutdown(timeout_sec=1.0)
+        node.destroy_node()
+        context.try_shutdown()
+
+    for _ in range(3):
+        crowd = [threading.Thread(target=ask) for _ in range(6)]
+        for visitor in crowd:
+            visitor.start()
+        for visitor in crowd:
+            visitor.join()
+    assert answers == [True] * 18
