@@ -142,7 +142,7 @@ def stack(pair, environment):
         yield process
 
 
-def ready(host, environment, discovery, wait=20.0, timeout=5.0):
+def ready(host, environment, discovery, wait=20.0, timeout=20.0):
     """Whether the stack answers to somebody on a host."""
     question = f"{{wait: {min(timeout - 2.0, 50.0)}}}"
     done = host.run(
