@@ -38,11 +38,11 @@ _ALONE = (
 _TOGETHER = (
     "src/continuum_ik/",
     "src/kin_tools/test/test_bag_graph.py",
+    "src/kin_tools/test/test_hosts.py",
     "src/gpu_kinematics/",
     "src/kin_solvers/",
     "src/hier_ik/",
     "src/kin_tools/test/test_setup_workspace.py",
-    "src/kin_tools/test/test_hosts.py",
     "src/kin_tools/test/test_up.py",
     "src/ft_controller/",
 )

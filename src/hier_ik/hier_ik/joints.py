@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,7 @@ class JointType:
     rotation: int
     reversible: bool
 
-    @property
+    @cached_property
     def dof(self) -> int:
         """Number of coordinates."""
         return sum(3 if f == "s" else 1 for f in self.freedoms)

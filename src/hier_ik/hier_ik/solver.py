@@ -182,9 +182,9 @@ class Solver:
     def values(self) -> dict[str, Array]:
         """Coordinates of all joints [rad or m]; those of closures are read off the poses."""
         self.refresh()
-        q = self.q
+        q = self.q.copy()  # once: each joint is given its part of it
         out = {
-            name: q[first : first + self._work.joints[name].dof].copy()
+            name: q[first : first + self._work.joints[name].dof]
             for name, first in self.compiled.dof_of.items()
             if name in self.linkage.joints
         }
@@ -335,15 +335,19 @@ class Solver:
         all_kinematics(self._I, self._X)
         out = np.zeros((len(self.compiled.closure_of), 2))
         residuals(self._I, self._X, out)
-        table = self.compiled.packed[at.CLOSURES]
+        # Lists: reading a thousand numbers one by one from an array takes longer than to solve.
+        level = self.compiled.packed[at.CLOSURES][:, 7].tolist()
+        component = np.asarray(self.compiled.component_of).tolist()
+        met = (out.max(axis=1) <= tolerance).tolist()
+        sizes = out.tolist()
         return tuple(
             Residual(
                 name.removesuffix(_SPLIT),
-                int(table[i, 7]),
-                int(self.compiled.component_of[i]),
-                float(out[i, 0]),
-                float(out[i, 1]),
-                bool(out[i].max() <= tolerance),
+                int(level[i]),
+                int(component[i]),
+                sizes[i][0],
+                sizes[i][1],
+                met[i],
                 name in self.linkage.goals,
             )
             for name, i in self.compiled.closure_of.items()
@@ -537,6 +541,8 @@ class Solver:
     def _at_limit(self) -> tuple[str, ...]:
         c, q = self.compiled, self.q
         tight = (q <= c.lower + 1e-12) | (q >= c.upper - 1e-12)
+        if not tight.any():
+            return ()
         return tuple(
             name
             for name, first in c.dof_of.items()

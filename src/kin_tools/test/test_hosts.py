@@ -142,15 +142,15 @@ def stack(pair, environment):
         yield process
 
 
-def ready(host, environment, discovery, wait=20.0, timeout=20.0):
-    """Whether the stack answers to somebody on a host."""
+def trouble(host, environment, discovery, wait=20.0, timeout=20.0):
+    """What somebody on a host hears of the stack: nothing if it is ready."""
     question = f"{{wait: {min(timeout - 2.0, 50.0)}}}"
     done = host.run(
         *(sys.executable, "-m", "kin_tools.call", "--wait", str(wait), "--timeout", str(timeout)),
         *("/stack_monitor/check_ready", "kin_interfaces/srv/CheckReady", question),
         env={**environment, "ROS_AUTOMATIC_DISCOVERY_RANGE": discovery},
     )
-    return done.returncode == 0
+    return "" if done.returncode == 0 else done.stderr
 
 
 #: Asks again and again and says what came; lives through a cut cable.
@@ -207,12 +207,12 @@ print("sent", flush=True)
 
 def test_discovery_stays_on_the_host_unless_asked(pair, environment):
     with launched(pair.one, environment, "LOCALHOST", ONLY_MONITOR):
-        assert ready(pair.one, environment, "LOCALHOST", wait=40.0)
-        assert not ready(pair.two, environment, "SUBNET", wait=4.0)
+        assert not trouble(pair.one, environment, "LOCALHOST", wait=40.0)
+        assert trouble(pair.two, environment, "SUBNET", wait=4.0)
 
 
 def test_services_across_a_cable_that_is_cut_and_mended(pair, environment, stack):
-    assert ready(pair.one, environment, "SUBNET", wait=60.0, timeout=60.0)
+    assert not trouble(pair.one, environment, "SUBNET", wait=60.0, timeout=60.0)
     caller = pair.two.start(
         sys.executable,
         "-c",
@@ -231,17 +231,17 @@ def test_services_across_a_cable_that_is_cut_and_mended(pair, environment, stack
         hear("answer")
         pair.cut()
         hear("nothing")
-        assert ready(pair.one, environment, "SUBNET")  # the stack's own host does not care
+        assert not trouble(pair.one, environment, "SUBNET")  # the stack's own host does not care
         pair.mend()
         hear("answer")
-        assert ready(pair.two, environment, "SUBNET")  # nor does a newcomer
+        assert not trouble(pair.two, environment, "SUBNET")  # nor does a newcomer
     finally:
         caller.kill()
         caller.communicate()
 
 
 def test_noise_from_another_host(pair, environment, stack):
-    assert ready(pair.two, environment, "SUBNET", wait=60.0, timeout=60.0)
+    assert not trouble(pair.two, environment, "SUBNET", wait=60.0, timeout=60.0)
     before = sorted(child.pid for child in stack.children(recursive=True))
     done = pair.two.run(
         *(sys.executable, "-c", textwrap.dedent(NOISE)),
@@ -249,8 +249,8 @@ def test_noise_from_another_host(pair, environment, stack):
         env={**environment, "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"},
     )
     assert done.stdout.strip() == "sent", done.stderr
-    assert ready(pair.one, environment, "SUBNET")
-    assert ready(pair.two, environment, "SUBNET")
+    assert not trouble(pair.one, environment, "SUBNET")
+    assert not trouble(pair.two, environment, "SUBNET")
     assert sorted(child.pid for child in stack.children(recursive=True)) == before
 
 
