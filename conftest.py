@@ -27,38 +27,38 @@ settings.load_profile("kinstack")
 #: Tests that control arms in real time, and tests that load the whole machine. They go to one
 #: worker, one after the other, so that none of them disturbs another.
 _ALONE = (
+    "src/ft_controller/test/test_voting.py",
     "src/ft_controller/test/test_crew.py",
     "src/ft_controller/test/test_node.py",
     "src/kin_tools/test/test_stack_shown.py",
     "src/kin_tools/test/test_stack.py",
 )
 
-#: What else goes to one worker as a whole, because its tests share kernels or take long: longest
-#: first, so that short files fill the end. Everything not named here goes file by file.
-_TOGETHER = (
-    "src/continuum_ik/",
+#: Tests that compute: one worker for them all, so that at most one computes beside those above.
+_COMPUTING = ("src/continuum_ik/", "src/gpu_kinematics/", "src/kin_solvers/", "src/hier_ik/")
+
+#: The longest of the others, which mostly wait for processes and go file by file.
+_FIRST = (
     "src/kin_tools/test/test_bag_graph.py",
-    "src/kin_tools/test/test_hosts.py",
-    "src/gpu_kinematics/",
-    "src/kin_solvers/",
-    "src/hier_ik/",
     "src/kin_tools/test/test_setup_workspace.py",
+    "src/kin_tools/test/test_hosts.py",
     "src/kin_tools/test/test_up.py",
-    "src/ft_controller/",
+    "src/kin_tools/test/test_runner.py",
+    "src/kin_tools/test/test_monitor.py",
 )
 
 
 def _rank(nodeid: str) -> int:
     """Where a test stands in the order."""
-    units = (*_ALONE, *_TOGETHER)
-    return next((k for k, unit in enumerate(units) if nodeid.startswith(unit)), len(units))
+    order = (*_ALONE, *_COMPUTING, *_FIRST)
+    return next((k for k, start in enumerate(order) if nodeid.startswith(start)), len(order))
 
 
 def _unit(nodeid: str) -> str:
     """What a test goes to a worker with."""
     if nodeid.startswith(_ALONE):
         return "alone"
-    return next((unit for unit in _TOGETHER if nodeid.startswith(unit)), nodeid.split("::")[0])
+    return "computing" if nodeid.startswith(_COMPUTING) else nodeid.split("::")[0]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -661,11 +661,45 @@ def test_the_keyboard_reaches_everything(browser):
     assert "Solve a batch" in reached
 
 
+def heard_by_the_dashboard(graph):
+    """Topics of the systems that the dashboard is subscribed to, but for the goals it has set."""
+    topics = graph.node.get_subscriber_names_and_types_by_node("dashboard", "/")
+    always = {"/parameter_events", "/diagnostics", "/stack_state", "/clock"}
+    return {topic for topic, _ in topics if "/_action/" not in topic} - always
+
+
+@in_browser
+def test_it_listens_only_to_what_a_page_shows(graph, browser):
+    def nodes():
+        return {topic.split("/")[1] for topic in heard_by_the_dashboard(graph)}
+
+    browser.show("Rods")
+    wait_until(lambda: nodes() == {"continuum_ik"}, 30.0, "nothing but the rods to be heard")
+    browser.show("Tower")
+    wait_until(lambda: nodes() == {"hier_ik"}, 30.0, "nothing but the tower to be heard")
+    browser.show("All")
+    wait_until(lambda: len(nodes()) >= 5, 30.0, "everything to be heard")
+
+
+@in_browser
+def test_nothing_was_asked_of_others_and_nothing_went_wrong(graph, browser):
+    """Over all that the tests above did; and when the page is closed, nothing is heard."""
+    assert not browser.foreign
+    assert not browser.errors
+    assert set(SCREENSHOTS) >= TAKEN
+    browser.context.close()
+    wait_until(lambda: not graph.dashboard.page.sessions, 30.0, "the page to be closed")
+    wait_until(lambda: not heard_by_the_dashboard(graph), 30.0, "nothing to be heard")
+
+
+# Pages of their own, when the large one is closed: two at once draw at half the speed.
+
+
 @in_browser
 def test_a_phone_shows_it_without_scrolling_sideways(graph, chromium):
     phone = Browser(chromium, graph.dashboard.page.address, 390, 844, touch=True)
     try:
-        wait_until(lambda: len(graph.dashboard.page.sessions) >= 2, 30.0, "a second session")
+        wait_until(lambda: graph.dashboard.page.sessions, 30.0, "a session")
         time.sleep(1.0)
         wide = phone.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert wide <= 0
@@ -689,34 +723,3 @@ def test_a_page_without_any_system_says_so(graph, chromium):
         assert not alone.foreign
     finally:
         alone.context.close()
-
-
-def heard_by_the_dashboard(graph):
-    """Topics of the systems that the dashboard is subscribed to, but for the goals it has set."""
-    topics = graph.node.get_subscriber_names_and_types_by_node("dashboard", "/")
-    always = {"/parameter_events", "/diagnostics", "/stack_state", "/clock"}
-    return {topic for topic, _ in topics if "/_action/" not in topic} - always
-
-
-@in_browser
-def test_it_listens_only_to_what_a_page_shows(graph, browser):
-    def nodes():
-        return {topic.split("/")[1] for topic in heard_by_the_dashboard(graph)}
-
-    browser.show("Rods")
-    wait_until(lambda: nodes() == {"continuum_ik"}, 30.0, "nothing but the rods to be heard")
-    browser.show("Tower")
-    wait_until(lambda: nodes() == {"hier_ik"}, 30.0, "nothing but the tower to be heard")
-    browser.show("All")
-    wait_until(lambda: len(nodes()) >= 5, 30.0, "everything to be heard")
-
-
-@in_browser
-def test_nothing_was_asked_of_others_and_nothing_went_wrong(graph, browser):
-    """Last: over all that the tests above did; and when the page is closed, nothing is heard."""
-    assert not browser.foreign
-    assert not browser.errors
-    assert set(SCREENSHOTS) >= TAKEN
-    browser.context.close()
-    wait_until(lambda: not graph.dashboard.page.sessions, 30.0, "the page to be closed")
-    wait_until(lambda: not heard_by_the_dashboard(graph), 30.0, "nothing to be heard")
