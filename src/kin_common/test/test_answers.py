@@ -1,15 +1,10 @@
 """Answers are sent again while their clients are not found."""
 
-import threading
 import warnings
 
 import pytest
-import rclpy
 from kin_interfaces.srv import CheckReady
 from lifecycle_msgs.srv import GetState
-from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 
 from kin_common.node import KinNode
 from kin_common.parameters import ParameterSet
@@ -93,32 +88,3 @@ def test_other_warnings_are_still_heard(ros):
         said += heard
     assert [str(warning.message) for warning in said] == ["something else"]
     assert node.active
-
-
-def test_every_one_of_many_new_clients_is_answered(ros):
-    """Each in a participant of its own that asks the moment it sees the service."""
-    ros.add(Host)
-    answers = []
-
-    def ask():
-        context = Context()
-        rclpy.init(context=context, domain_id=ros.domain)
-        node = Node("visitor", context=context, start_parameter_services=False)
-        executor = SingleThreadedExecutor(context=context)
-        executor.add_node(node)
-        client = node.create_client(CheckReady, "/host/check")
-        if client.wait_for_service(30.0):
-            future = client.call_async(CheckReady.Request())
-            executor.spin_until_future_complete(future, 30.0)
-            answers.append(future.done() and future.result().ready)
-        executor.shutdown(timeout_sec=1.0)
-        node.destroy_node()
-        context.try_shutdown()
-
-    for _ in range(3):
-        crowd = [threading.Thread(target=ask) for _ in range(6)]
-        for visitor in crowd:
-            visitor.start()
-        for visitor in crowd:
-            visitor.join()
-    assert answers == [True] * 18
