@@ -14,7 +14,19 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["address", "both", "either", "fabs", "get", "put", "rint", "select", "sqrt", "to_mask"]
+__all__ = [
+    "address",
+    "both",
+    "either",
+    "fabs",
+    "get",
+    "hold",
+    "put",
+    "rint",
+    "select",
+    "sqrt",
+    "to_mask",
+]
 
 
 def _unary(name: str) -> Any:
@@ -81,6 +93,19 @@ def address(typingctx: Any, kind: Any, where: Any) -> Any:
         return builder.inttoptr(args[1], context.get_value_type(pointer))
 
     return pointer(kind, types.int64), codegen
+
+
+@intrinsic
+def hold(typingctx: Any, array: Any) -> Any:
+    """Nothing; but an array that is reached through its address lives until here.
+
+    numba releases an array after the last line that names it, and knows nothing of addresses.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return context.get_dummy_value()
+
+    return types.none(array), codegen
 
 
 @intrinsic

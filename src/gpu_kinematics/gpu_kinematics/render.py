@@ -290,7 +290,7 @@ def render_numba(precision: str, mode: str) -> str:
         f'"""{_HEADER}."""\n\n# ruff: noqa\n# fmt: off\n# mypy: ignore-errors\n'
         "import numpy as np\nfrom numba import njit\n\n"
         "from gpu_kinematics.intrinsics import (\n"
-        "    address, both, either, fabs, get, put, rint, select, sqrt, to_mask,\n)\n\n"
+        "    address, both, either, fabs, get, hold, put, rint, select, sqrt, to_mask,\n)\n\n"
         f"T = np.float{64 if precision == 'f64' else 32}\nU = np.uint16\n"
         "I = np.int64  # for numbers that are not to be literals: each would compile anew\n"
         f"SIZE = {8 if precision == 'f64' else 4}\nBLOCK = {BLOCK}\n"
@@ -433,6 +433,7 @@ def _numba_general(op: str) -> str:
             "                    put(mask_at, i * mask_step,"
             f" to_mask(get(scratch, {state_row} * BLOCK + i)))",
         ]
+    lines.append("    hold(memory)")
     return "\n".join(lines)
 
 

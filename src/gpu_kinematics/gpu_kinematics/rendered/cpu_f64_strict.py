@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 
 from gpu_kinematics.intrinsics import (
-    address, both, either, fabs, get, put, rint, select, sqrt, to_mask,
+    address, both, either, fabs, get, hold, put, rint, select, sqrt, to_mask,
 )
 
 T = np.float64
@@ -544,6 +544,7 @@ def fk_general(outer, count, geometry, geometry_row, geometry_step, geometry_out
                 mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
                     put(mask_at, i * mask_step, to_mask(get(scratch, 30 * BLOCK + i)))
+    hold(memory)
 
 
 @compiled
@@ -639,6 +640,7 @@ def ik_general(outer, count, geometry, geometry_row, geometry_step, geometry_out
                 mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
                     put(mask_at, i * mask_step, to_mask(get(scratch, 30 * BLOCK + i)))
+    hold(memory)
 
 
 @compiled
@@ -751,6 +753,7 @@ def jacobian_general(outer, count, geometry, geometry_row, geometry_step, geomet
                 mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
                     put(mask_at, i * mask_step, to_mask(get(scratch, 39 * BLOCK + i)))
+    hold(memory)
 
 
 @compiled
@@ -783,6 +786,7 @@ def measures_general(outer, count, geometry, geometry_row, geometry_step, geomet
                 mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
                     put(mask_at, i * mask_step, to_mask(get(scratch, 35 * BLOCK + i)))
+    hold(memory)
 
 
 @compiled
@@ -824,6 +828,7 @@ def fk_motion_general(outer, count, geometry, geometry_row, geometry_step, geome
                 mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
                     put(mask_at, i * mask_step, to_mask(get(scratch, 42 * BLOCK + i)))
+    hold(memory)
 
 
 @compiled
@@ -865,6 +870,7 @@ def ik_motion_general(outer, count, geometry, geometry_row, geometry_step, geome
                 mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
                     put(mask_at, i * mask_step, to_mask(get(scratch, 42 * BLOCK + i)))
+    hold(memory)
 
 
 @compiled
@@ -897,6 +903,7 @@ def dexterity_general(outer, count, geometry, geometry_row, geometry_step, geome
                 mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
                     put(mask_at, i * mask_step, to_mask(get(scratch, 35 * BLOCK + i)))
+    hold(memory)
 
 
 @compiled
@@ -949,6 +956,7 @@ def plan_general(outer, count, geometry, geometry_row, geometry_step, geometry_o
                 store(out_path + SIZE * (begin * out_path_step + turn * out_path_outer), out_path_row, out_path_step, I(26), size, scratch, I(38))
             if out_duration != 0:
                 store(out_duration + SIZE * (begin * out_duration_step + turn * out_duration_outer), out_duration_row, out_duration_step, I(1), size, scratch, I(64))
+    hold(memory)
 
 
 @compiled
@@ -1003,6 +1011,7 @@ def trajectory_general(outer, count, geometry, geometry_row, geometry_step, geom
                 mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
                     put(mask_at, i * mask_step, to_mask(get(scratch, 69 * BLOCK + i)))
+    hold(memory)
 
 
 @compiled
@@ -1039,3 +1048,4 @@ def control_general(outer, count, geometry, geometry_row, geometry_step, geometr
                 mask_at = address(U, mask + 2 * (begin * mask_step + turn * mask_outer))
                 for i in range(size):
                     put(mask_at, i * mask_step, to_mask(get(scratch, 39 * BLOCK + i)))
+    hold(memory)
