@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ class Solution:
         residuals: One per closure and goal.
         unmet: Names of what is not met, worst first.
         at_limit: Joints that stand at a limit.
-        values: Coordinates of all joints; those of closures are read off the poses.
+        posture: Where the joints are; ``values`` gives it by name.
         history: Residual before each iteration.
     """
 
@@ -118,8 +119,50 @@ class Solution:
     residuals: tuple[Residual, ...] = field(repr=False)
     unmet: tuple[str, ...]
     at_limit: tuple[str, ...]
-    values: dict[str, Array] = field(repr=False)
+    posture: Posture = field(repr=False)
     history: tuple[float, ...] = field(repr=False)
+
+    @cached_property
+    def values(self) -> dict[str, Array]:
+        """Coordinates of all joints; those of closures are read off the poses."""
+        return self.posture.values()
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where the coordinates of the joints are found in the tables.
+
+    Attributes:
+        tree: Tree joints and their parts of q.
+        closures: Closure joints, their rows in the table of relative poses, and their types.
+    """
+
+    tree: list[tuple[str, slice]]
+    closures: list[tuple[str, int, str]]
+
+
+@dataclass(frozen=True)
+class Posture:
+    """The coordinates of all joints at one moment, not yet given to each by name.
+
+    That takes longer than to solve, and not everybody wants it.
+
+    Attributes:
+        q: Coordinates of the tree joints.
+        poses: Relative poses of the closures.
+        places: Which of them belong to which joint.
+    """
+
+    q: Array
+    poses: Array
+    places: _Places
+
+    def values(self) -> dict[str, Array]:
+        """Coordinates of each joint [rad or m]; each is a part of one array."""
+        out = {name: self.q[part] for name, part in self.places.tree}
+        for name, row, kind in self.places.closures:
+            out[name] = joint_coordinates(kind, unpack(self.poses[row]))
+        return out
 
 
 class Solver:
@@ -181,20 +224,14 @@ class Solver:
 
     def values(self) -> dict[str, Array]:
         """Coordinates of all joints [rad or m]; those of closures are read off the poses."""
+        return self._posture().values()
+
+    def _posture(self) -> Posture:
         self.refresh()
-        q = self.q.copy()  # once: each joint is given its part of it
-        out = {
-            name: q[first : first + self._work.joints[name].dof]
-            for name, first in self.compiled.dof_of.items()
-            if name in self.linkage.joints
-        }
         poses = np.zeros((len(self.compiled.closure_of), 12))
         all_kinematics(self._I, self._X)
         relative_poses(self._I, self._X, poses)
-        for name, i in self.compiled.closure_of.items():
-            if name in self.linkage.joints and name not in out:
-                out[name] = joint_coordinates(self.linkage.joints[name].type, unpack(poses[i]))
-        return out
+        return Posture(self.q.copy(), poses, self._places)
 
     @property
     def q(self) -> Array:
@@ -389,6 +426,20 @@ class Solver:
             int(k): OutsideComponent(packed, int(k), method)
             for k in np.flatnonzero(kinds == at.OUTSIDE)
         }
+        joints = self.linkage.joints
+        tree = {
+            name: slice(first, first + self._work.joints[name].dof)
+            for name, first in self._compiled.dof_of.items()
+            if name in joints
+        }
+        self._places = _Places(
+            list(tree.items()),
+            [
+                (name, i, joints[name].type)
+                for name, i in self._compiled.closure_of.items()
+                if name in joints and name not in tree
+            ],
+        )
         self._rest = self.options.rest_gain
         if not any(j.rest is not None for j in self._work.joints.values()):
             self._rest = 0.0
@@ -535,7 +586,7 @@ class Solver:
                 message += f"; {len(limits)} joints at a limit, first {limits[0]!r}"
         return Solution(
             not unmet, code, message, len(history), worst, closures, parts, unmet, limits,
-            self.values(), tuple(history),
+            self._posture(), tuple(history),
         )  # fmt: skip
 
     def _at_limit(self) -> tuple[str, ...]:

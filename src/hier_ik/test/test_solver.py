@@ -48,6 +48,24 @@ def test_tower_legs_agree_with_their_closed_form():
             np.testing.assert_allclose(got, want, atol=1e-10)
 
 
+def test_a_solution_keeps_its_values_whatever_comes_after():
+    """They are given to the joints by name only when asked for, maybe after motions and edits."""
+    first, twin = Solver(tower(3)), Solver(tower(3))
+    kept, wanted = first.solve(), twin.solve().values
+    T = first.poses(["P3"])["P3"]
+    T[:3, 3] += (0.25, 0, 0.1)
+    first.set_goal("drag", T)
+    moved = first.solve()
+    first.linkage.add_link("more")
+    first.linkage.add_joint("to_more", "revolute", "P3", "more")
+    assert "to_more" in first.solve().values
+    assert kept.values.keys() == moved.values.keys() == wanted.keys()
+    for name, value in wanted.items():
+        np.testing.assert_array_equal(kept.values[name], value)
+    assert any((kept.values[name] != moved.values[name]).any() for name in wanted)
+    assert kept.values is kept.values
+
+
 def test_driven_sublinkages_cannot_move_their_parent_bit_for_bit():
     rng = np.random.default_rng(0)
     calm, shaken = Solver(tower(4)), Solver(tower(4))
