@@ -34,14 +34,22 @@ _ALONE = (
     "src/kin_tools/test/test_stack.py",
 )
 
-#: Tests that compute: one worker for them all, so that at most one computes beside those above.
-_COMPUTING = ("src/continuum_ik/", "src/gpu_kinematics/", "src/kin_solvers/", "src/hier_ik/")
-
-#: The longest of the others, which mostly wait for processes and go file by file.
-_FIRST = (
-    "src/kin_tools/test/test_bag_graph.py",
+#: Tests that compute or build: one worker for them all, so that at most one of them runs beside
+#: those above. The others mostly wait, for processes or for the graph, and go file by file.
+_COMPUTING = (
+    "src/continuum_ik/",
+    "src/gpu_kinematics/",
+    "src/kin_solvers/",
+    "src/hier_ik/",
     "src/kin_tools/test/test_setup_workspace.py",
     "src/kin_tools/test/test_hosts.py",
+    "src/kin_tools/test/test_golden.py",
+    "docs/",
+)
+
+#: The longest of those that wait.
+_FIRST = (
+    "src/kin_tools/test/test_bag_graph.py",
     "src/kin_tools/test/test_up.py",
     "src/kin_tools/test/test_runner.py",
     "src/kin_tools/test/test_monitor.py",

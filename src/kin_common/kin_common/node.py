@@ -24,7 +24,7 @@ from lifecycle_msgs.msg import State
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
@@ -33,6 +33,7 @@ from rclpy.signals import SignalHandlerOptions
 from kin_common.answers import send_until_found
 from kin_common.diagnostics import Diagnostics
 from kin_common.errors import InvalidInput, KinError, StatusCode
+from kin_common.executor import make_executor
 from kin_common.parameter_service import AnsweringParameterService
 from kin_common.parameters import P, ParameterBoard
 from kin_common.qos import COMMAND, SERVICE, STATE
@@ -521,7 +522,7 @@ def run(node_class: Callable[..., KinNode[Any]], args: list[str] | None = None) 
         node.destroy_node()
         rclpy.try_shutdown()
         return 0
-    executor = SingleThreadedExecutor()
+    executor = make_executor()
     executor.add_node(node)
     outcome = 0
 

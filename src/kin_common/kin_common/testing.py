@@ -26,11 +26,12 @@ from domain_coordinator import domain_id
 from lifecycle_msgs.msg import State
 from rclpy.action import ActionClient
 from rclpy.context import Context
-from rclpy.executors import ExternalShutdownException, ShutdownException, SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException, ShutdownException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 
+from kin_common.executor import make_executor
 from kin_common.qos import SERVICE, STATE
 
 __all__ = ["RosGraph", "ros", "wait_until"]
@@ -56,7 +57,7 @@ class _Spinner:
     """One executor in one thread, spinning until stopped."""
 
     def __init__(self, context: Context, name: str) -> None:
-        self.executor = SingleThreadedExecutor(context=context)
+        self.executor = make_executor(context)
         self._stop = threading.Event()
         self.error: BaseException | None = None
         self._thread = threading.Thread(target=self._spin, name=name, daemon=True)

@@ -13,7 +13,17 @@ def test_an_address_is_needed():
         solve(library.get("bennett"), Settings(engine="dask"))
 
 
+@pytest.fixture
+def environment():
+    """dask sets variables for its workers here, allocator and all, and leaves them so."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("environment")
 def test_two_workers_and_the_loss_of_one(tmp_path):
     distributed = pytest.importorskip("distributed")
     cluster = distributed.LocalCluster(

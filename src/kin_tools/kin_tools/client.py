@@ -16,6 +16,7 @@ from rclpy.node import Node, NodeNameNonExistentError
 from rclpy.signals import SignalHandlerOptions
 
 from kin_common.errors import SolveTimeout, Unreachable
+from kin_common.executor import make_executor
 
 __all__ = ["Client", "open_client"]
 
@@ -180,7 +181,7 @@ def open_client(name: str = "client", *, domain: int | None = None) -> Iterator[
         start_parameter_services=False,
         enable_rosout=False,
     )
-    executor = SingleThreadedExecutor(context=context)
+    executor = make_executor(context)
     executor.add_node(node)
     try:
         yield Client(node, executor)

@@ -22,6 +22,9 @@ __all__ = ["compile_kernels", "main"]
 #: Programs that compile at the same time; a compiler uses one processor.
 _AT_ONCE = 2
 
+#: Packages whose kernels take longest, longest first: begun last, one of them would be waited for.
+_LONGEST = ("continuum_ik", "ft_controller", "kin_solvers", "hier_ik", "gpu_kinematics")
+
 
 def compile_kernels(processes: Iterable[ProcessSpec], say: Callable[[str], None]) -> None:
     """Have every node compile that has not since its package changed.
@@ -35,7 +38,7 @@ def compile_kernels(processes: Iterable[ProcessSpec], say: Callable[[str], None]
     cache = os.environ.get("NUMBA_CACHE_DIR", "")
     if not cache:
         return
-    programs = sorted({spec.program[0] for spec in processes if spec.ros is not None})
+    programs = sorted({spec.program[0] for spec in processes if spec.ros is not None}, key=_rank)
     waiting = [program for program in programs if not _compiled(Path(cache), program)]
     if not waiting:
         return
@@ -60,6 +63,14 @@ def compile_kernels(processes: Iterable[ProcessSpec], say: Callable[[str], None]
                 took = time.monotonic() - since
                 if took > 5.0:
                     say(f"  {Path(program).name} [{took:.0f} s]")
+
+
+def _rank(program: str) -> tuple[int, bool, str]:
+    """Where a program stands in the order: a package's node before its simulators."""
+    path = Path(program)
+    package = path.parent.name
+    place = _LONGEST.index(package) if package in _LONGEST else len(_LONGEST)
+    return place, path.name != f"{package}_node", path.name
 
 
 @contextmanager

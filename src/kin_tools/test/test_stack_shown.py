@@ -60,6 +60,9 @@ KEYS = [panel.key for panel in PANELS]
 #: Screenshots that the documentation shows, and those that were taken in this run.
 SCREENSHOTS = runpy.run_path(str(ROOT / "docs" / "pictures.py"))["SCREENSHOTS"]
 TAKEN: set[str] = set()
+#: Pixels of the page. Drawn in software, each costs: more only for pictures that people look at.
+SMALL = (860, 480)
+SIZE = (1280, 720) if PICTURES else SMALL
 #: Resolves when the page has drawn some frames.
 FRAMES = """count => new Promise(done => {
     const next = () => count-- > 0 ? requestAnimationFrame(next) : done();
@@ -266,8 +269,8 @@ def playwright_timeout():
 class Browser:
     """One page in headless Chromium, and everything it complained about or asked for."""
 
-    def __init__(self, chromium, address, width=1280, height=720, touch=False):
-        self.size = {"width": width, "height": height}
+    def __init__(self, chromium, address, size=SIZE, touch=False):
+        self.size = dict(zip(("width", "height"), size, strict=True))
         self.context = chromium.new_context(
             viewport=self.size, has_touch=touch, is_mobile=touch, reduced_motion="reduce"
         )
@@ -332,7 +335,7 @@ class Browser:
     @contextlib.contextmanager
     def small(self, session):
         """A smaller page for a while: few pixels make quick frames."""
-        self.page.set_viewport_size({"width": 860, "height": 480})
+        self.page.set_viewport_size(dict(zip(("width", "height"), SMALL, strict=True)))
         self._wait_for_shape(session)
         yield
         self.page.set_viewport_size(self.size)
@@ -697,7 +700,7 @@ def test_nothing_was_asked_of_others_and_nothing_went_wrong(graph, browser):
 
 @in_browser
 def test_a_phone_shows_it_without_scrolling_sideways(graph, chromium):
-    phone = Browser(chromium, graph.dashboard.page.address, 390, 844, touch=True)
+    phone = Browser(chromium, graph.dashboard.page.address, (390, 844), touch=True)
     try:
         wait_until(lambda: graph.dashboard.page.sessions, 30.0, "a session")
         time.sleep(1.0)
