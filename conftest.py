@@ -34,43 +34,36 @@ _ALONE = (
     "src/kin_tools/test/test_stack.py",
 )
 
-#: Tests that compute or build: one worker for them all, so that at most one of them runs beside
-#: those above. The others mostly wait, for processes or for the graph, and go file by file.
-_COMPUTING = (
-    "src/continuum_ik/",
-    "src/gpu_kinematics/",
-    "src/kin_solvers/",
-    "src/hier_ik/",
-    "src/kin_tools/test/test_setup_workspace.py",
-    "src/kin_tools/test/test_hosts.py",
-    "src/kin_tools/test/test_golden.py",
-    "docs/",
-)
-
-#: The longest of those that wait.
-_FIRST = (
+#: Tests that mostly wait, for processes or for the graph: a worker of their own.
+_WAITING = (
     "src/kin_tools/test/test_bag_graph.py",
     "src/kin_tools/test/test_up.py",
     "src/kin_tools/test/test_runner.py",
     "src/kin_tools/test/test_monitor.py",
+    "src/kin_tools/test/test_call.py",
+    "src/kin_tools/test/test_client.py",
+    "src/kin_tools/test/test_fuzz.py",
+    "src/ft_controller/test/test_stepped_loop.py",
+    "src/kin_common/",
+    "docker/",
 )
+
+
+def _unit(nodeid: str) -> str:
+    """What a test goes to a worker with; all others compute, one after the other."""
+    if nodeid.startswith(_ALONE):
+        return "alone"
+    return "waiting" if nodeid.startswith(_WAITING) else "computing"
 
 
 def _rank(nodeid: str) -> int:
     """Where a test stands in the order."""
-    order = (*_ALONE, *_COMPUTING, *_FIRST)
+    order = (*_ALONE, *_WAITING)
     return next((k for k, start in enumerate(order) if nodeid.startswith(start)), len(order))
 
 
-def _unit(nodeid: str) -> str:
-    """What a test goes to a worker with."""
-    if nodeid.startswith(_ALONE):
-        return "alone"
-    return "computing" if nodeid.startswith(_COMPUTING) else nodeid.split("::")[0]
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several workers: the long units first."""
+    """With several workers: in the order above."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: _rank(item.nodeid))
 

@@ -191,7 +191,8 @@ def test_loss_of_joint_states_leads_to_a_safe_stop_and_a_reset_back(ros):
     assert "joint states" in stopped.reason
     states_seen = [s.state for s in arm.status[begin:]]
     order = [s for i, s in enumerate(states_seen) if i == 0 or s != states_seen[i - 1]]
-    assert order[-2:] == [FtStatus.RAMP, FtStatus.STOPPED] and FtStatus.RUN not in order[1:]
+    # Late good ones may have come in between; but what has begun to ramp down never runs again.
+    assert order[order.index(FtStatus.RAMP) :] == [FtStatus.RAMP, FtStatus.STOPPED]
     assert torques[-1].effort.tolist() == [0.0] * 4
     # Back only by order, and only with joint states.
     answer = arm.call(SetController, "set_controller", reset=True)

@@ -284,16 +284,21 @@ class Browser:
         self.page.goto(f"{address}/?fixedDpr=1", wait_until="domcontentloaded")
         self.page.locator("canvas").first.wait_for()
         self.page.get_by_role("button", name="All", exact=True).wait_for(state="attached")
-        self._close_notice()
-
-    def _close_notice(self):
-        """Put away viser's notice that there is no GPU: it lies over the scene."""
-        notice = self.page.get_by_text("Software WebGL rendering detected")
         with contextlib.suppress(playwright_timeout()):  # there may be a GPU
-            notice.wait_for(timeout=5_000)
-            close = notice.locator("xpath=ancestor::*[.//button][1]//button").first
+            self.notice.wait_for(timeout=2_000)
+        self.close_notice()
+
+    @property
+    def notice(self):
+        """viser's notice that there is no GPU: it lies over the scene."""
+        return self.page.get_by_text("Software WebGL rendering detected")
+
+    def close_notice(self):
+        """Put the notice away if it is there; on a busy machine it comes late."""
+        if self.notice.is_visible():
+            close = self.notice.locator("xpath=ancestor::*[.//button][1]//button").first
             close.dispatch_event("click")
-            notice.wait_for(state="detached")
+            self.notice.wait_for(state="detached")
 
     def _said(self, message):
         if message.type == "error":
@@ -320,6 +325,7 @@ class Browser:
     def picture(self, name):
         """Take a screenshot; returns it as an array, and keeps it if pictures are wanted."""
         TAKEN.add(name)
+        self.close_notice()
         self.page.mouse.move(2, 2)  # on nothing that would light up
         self.frames()
         path = Path(PICTURES or os.environ.get("TMPDIR", "/tmp")) / f"dashboard_{name}.png"
@@ -353,6 +359,7 @@ class Browser:
 
     def drag(self, start, by, steps=6):
         """Press at a pixel, move by some, let go; each only when the page has drawn."""
+        self.close_notice()
         mouse = self.page.mouse
         mouse.move(start[0] - 2.0, start[1])
         mouse.move(*start)
