@@ -24,41 +24,47 @@ settings.register_profile(
 )
 settings.load_profile("kinstack")
 
-#: Tests that control arms in real time, and tests that load the whole machine. They go to one
-#: worker, one after the other, so that none of them disturbs another.
-_ALONE = (
+#: Tests that control arms in real time: one worker for them all, so that none disturbs another.
+_REAL_TIME = (
     "src/ft_controller/test/test_voting.py",
     "src/ft_controller/test/test_crew.py",
     "src/ft_controller/test/test_node.py",
-    "src/kin_tools/test/test_stack_shown.py",
-    "src/kin_tools/test/test_stack.py",
 )
 
-#: Tests that mostly wait, for processes or for the graph: a worker of their own.
+#: Tests that mostly wait, for processes or for the graph: another worker.
 _WAITING = (
     "src/kin_tools/test/test_bag_graph.py",
     "src/kin_tools/test/test_up.py",
     "src/kin_tools/test/test_runner.py",
     "src/kin_tools/test/test_monitor.py",
     "src/kin_tools/test/test_call.py",
-    "src/kin_tools/test/test_client.py",
     "src/kin_tools/test/test_fuzz.py",
-    "src/ft_controller/test/test_stepped_loop.py",
-    "src/kin_common/",
+)
+
+#: Packages whose tests compile the same kernels, so that one worker has each of them; then the
+#: longest files. All other files come last.
+_COMPUTING = ("src/continuum_ik/", "src/gpu_kinematics/", "src/kin_solvers/", "src/hier_ik/")
+_LONG = (
+    "src/kin_tools/test/test_setup_workspace.py",
+    "src/kin_tools/test/test_hosts.py",
     "docker/",
+    "src/ft_controller/test/test_stepped_loop.py",
 )
 
 
 def _unit(nodeid: str) -> str:
-    """What a test goes to a worker with; all others compute, one after the other."""
-    if nodeid.startswith(_ALONE):
-        return "alone"
-    return "waiting" if nodeid.startswith(_WAITING) else "computing"
+    """What a test goes to a worker with."""
+    if nodeid.startswith(_REAL_TIME):
+        return "real time"
+    if nodeid.startswith(_WAITING):
+        return "waiting"
+    package = next((start for start in _COMPUTING if nodeid.startswith(start)), None)
+    return package or nodeid.split("::")[0]
 
 
 def _rank(nodeid: str) -> int:
     """Where a test stands in the order."""
-    order = (*_ALONE, *_WAITING)
+    order = (*_REAL_TIME, *_WAITING, *_COMPUTING, *_LONG)
     return next((k for k, start in enumerate(order) if nodeid.startswith(start)), len(order))
 
 

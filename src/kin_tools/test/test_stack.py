@@ -33,7 +33,7 @@ from kin_tools.messages import fill, find_type
 from kin_tools.running_stack import find_message, running_stack
 
 # The first test that uses the stack waits for all nodes to compile, if nobody has before.
-pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.stack, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(900)]
 
 NAMESPACE = "/rob"
 INTERNAL_ERROR = SolveStatus.INTERNAL_ERROR

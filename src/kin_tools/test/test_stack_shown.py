@@ -70,7 +70,7 @@ FRAMES = """count => new Promise(done => {
 })"""
 
 #: The first start compiles every kernel that no other test has compiled yet.
-pytestmark = [pytest.mark.stack, pytest.mark.slow, pytest.mark.timeout(700)]
+pytestmark = [pytest.mark.stack, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(700)]
 in_browser = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 
 #: What the launch file is told: no page of its own, and few robots, for a machine without a GPU.
