@@ -19,20 +19,28 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
+import rclpy
+from domain_coordinator import domain_id
 from geometry_msgs.msg import PoseStamped
 from kin_interfaces.msg import FtStatus
+from rclpy.context import Context
+from rclpy.executors import Executor, SingleThreadedExecutor
+from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64
+from std_srvs.srv import Trigger
 
 from benchmarks.harness import Bench
 from kin_common.errors import KinError
+from kin_common.executor import make_executor
 from kin_common.qos import COMMAND, STATE
 from kin_common.yamls import load_yaml
 from kin_tools.bags.ask import read_exchanges
@@ -89,9 +97,12 @@ EVERY_SERVICE = Path(__file__).with_name("every_service.yaml")
 
 def main(bench: Bench) -> None:
     """Run all parts, or those that KINSTACK_STACK_PARTS names."""
-    parts = set(os.environ.get("KINSTACK_STACK_PARTS", "latency,soak,fuzz").split(","))
+    chosen = os.environ.get("KINSTACK_STACK_PARTS", "executor,latency,soak,fuzz")
+    parts = set(chosen.split(","))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        if "executor" in parts:
+            executors(bench)
         if "latency" in parts:
             bench.say("starting the nodes without demos ...")
             with running_stack(folder / "idle.log", IDLE, timeout=600.0) as stack:
@@ -104,6 +115,79 @@ def main(bench: Bench) -> None:
                     soak(bench, stack)
                 if "fuzz" in parts:
                     fuzz(bench, stack)
+
+
+# The executor ------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def listener(make: Callable[[Context], Executor]) -> Iterator[Callable[[], float]]:
+    """A node with as much to wait for as one of the stack; yields what sends it 100 messages.
+
+    That returns the processor time [s] of the thread that spins, for each message.
+    """
+    context = Context()
+    with domain_id() as number:
+        rclpy.init(context=context, domain_id=number)
+        node = Node("listener", context=context)
+        for index in range(9):  # with those of its parameters a lifecycle node has that many
+            node.create_service(Trigger, f"service_{index}", lambda request, response: response)
+            node.create_subscription(Float64, f"topic_{index % 4}", lambda message: None, STATE)
+        heard = threading.Semaphore(0)
+        node.create_subscription(Float64, "messages", lambda message: heard.release(), STATE)
+        publisher = node.create_publisher(Float64, "messages", STATE)
+        executor = make(context)
+        executor.add_node(node)
+        spent = [0.0]
+        ended = threading.Event()
+
+        def spin() -> None:
+            while not ended.is_set():
+                executor.spin_once()
+                spent[0] = time.thread_time()
+
+        thread = threading.Thread(target=spin, daemon=True)
+        thread.start()
+
+        def send() -> float:
+            before = spent[0]
+            for _ in range(100):
+                publisher.publish(Float64())
+                heard.acquire()
+            return (spent[0] - before) / 100
+
+        while not publisher.get_subscription_count():
+            time.sleep(0.01)
+        try:
+            yield send
+        finally:
+            ended.set()
+            executor.create_task(lambda: None)
+            thread.join(5.0)
+            executor.shutdown()
+            node.destroy_node()
+            context.try_shutdown()
+
+
+def executors(bench: Bench) -> None:
+    """What a message costs a node: on rclpy's executor and on ours, in turn."""
+
+    def own(context: Context) -> Executor:
+        return SingleThreadedExecutor(context=context)
+
+    with listener(own) as plain, listener(make_executor) as lean:
+        spent: dict[str, list[float]] = {"rclpy": [], "kinstack": []}
+        for _ in range(10 if bench.quick else 60):
+            spent["rclpy"].append(plain())
+            spent["kinstack"].append(lean())
+    pairs = zip(spent["rclpy"][3:], spent["kinstack"][3:], strict=True)
+    ratio = statistics.median(a / b for a, b in pairs)
+    bench.result("executor_cpu_ratio", ratio, "", "processor time of a message, rclpy's / ours")
+    bench.table(
+        "processor time of one message in the thread that spins",
+        ("executor", "[us]"),
+        [(name, 1e6 * statistics.median(times)) for name, times in spent.items()],
+    )
 
 
 # Latency -----------------------------------------------------------------------------------------

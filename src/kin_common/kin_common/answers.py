@@ -2,7 +2,8 @@
 
 A client finds a service before the service finds the client. If the answer is ready in between,
 the middleware waits a tenth of a second and then drops it with a warning, and the client waits for
-ever. On a busy machine that happens.
+ever. On a busy machine that happens. With a goal it is worse: rclpy then keeps it as accepted and
+never executes it.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from action_msgs.msg import GoalStatus
+from rclpy.action import ActionServer
 from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import InvalidHandle
+from rclpy.impl.implementation_singleton import rclpy_implementation
 
-__all__ = ["send_until_found"]
+__all__ = ["PatientActionServer", "send_until_found"]
 
 #: Pauses before an answer is sent again [s]; each attempt holds the executor for a tenth of one.
 _PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -39,21 +44,82 @@ def send_until_found(node: Any, server: Any) -> None:
     """
     send: Send = server.send_response
 
-    def attempt(response: Any, header: Any, pauses: Iterator[float]) -> None:
-        if _arrives(send, response, header):
+    def insist(response: Any, header: Any) -> None:
+        _insist(node, server.srv_name, lambda: _arrives(send, response, header))
+
+    server.send_response = insist
+
+
+class PatientActionServer(ActionServer):
+    """Sends again what it answers to goals and to questions for results.
+
+    A goal is executed when its client has been told that it is accepted. Answers to requests to
+    cancel are sent once: their client has been found by then.
+    """
+
+    def __init__(self, node: Any, action: Any, name: str, execute: Any, **options: Any) -> None:
+        super().__init__(node, action, name, execute, **options)
+        self._name = name
+
+    async def _execute_goal_request(self, taken: tuple[Any, Any]) -> None:
+        header, request = taken
+        identity = bytes(request.goal_id.uuid)
+        known = identity in self._goal_handles
+        await super()._execute_goal_request(taken)
+        goal = self._goal_handles.get(identity)
+        if known or goal is None or goal.status != GoalStatus.STATUS_ACCEPTED:
+            return
+        # It would be executing, had its answer been sent.
+        response = self._action_type.Impl.SendGoalService.Response(accepted=True)
+        response.stamp = self._node.get_clock().now().to_msg()
+        _insist(
+            self._node,
+            f"{self._name}, a goal",
+            lambda: _sent(lambda: self._handle.send_goal_response(header, response)),
+            goal.execute,
+        )
+
+    def _send_result_response(self, header: Any, future: Any) -> None:
+        _insist(
+            self._node,
+            f"{self._name}, a result",
+            lambda: _sent(lambda: self._handle.send_result_response(header, future.result())),
+        )
+
+
+def _insist(
+    node: Any, what: str, send: Callable[[], bool], then: Callable[[], None] | None = None
+) -> None:
+    """Call ``send`` until it returns True, at once and after each pause; then call ``then``."""
+
+    def attempt(pauses: Iterator[float]) -> None:
+        if send():
+            if then is not None:
+                then()
             return
         pause = next(pauses, None)
         if pause is None:
-            node.get_logger().warning(f"{server.srv_name}: the client of an answer was not found")
+            node.get_logger().warning(f"{what}: the client of an answer was not found")
             return
 
         def again() -> None:
             node.destroy_timer(timer)
-            attempt(response, header, pauses)
+            attempt(pauses)
 
         timer = node.create_timer(pause, again, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
-    server.send_response = lambda response, header: attempt(response, header, iter(_PAUSES))
+    attempt(iter(_PAUSES))
+
+
+def _sent(send: Callable[[], None]) -> bool:
+    """Send an answer of an action; False if the middleware has not found the client."""
+    try:
+        send()
+    except InvalidHandle:
+        return True  # the server is gone, and nobody waits for it
+    except rclpy_implementation.RCLError:
+        return False
+    return True
 
 
 def _arrives(send: Send, response: Any, header: Any) -> bool:

@@ -20,7 +20,6 @@ from rclpy.executors import (
     ShutdownException,
     SingleThreadedExecutor,
     TimeoutException,
-    TimeoutObject,
 )
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.task import Task
@@ -56,7 +55,8 @@ Work = tuple[Task, Any, Any]
 def make_executor(context: Context | None = None) -> SingleThreadedExecutor:
     """Return a lean executor, or rclpy's own where rclpy is not as this one knows it."""
     executor = SingleThreadedExecutor(context=context)
-    if not all(hasattr(executor, name) for name in _INSIDE):
+    known = all(hasattr(executor, name) for name in _INSIDE)
+    if not known or not hasattr(executor._guard, "_executor_triggered"):
         return executor
     executor.shutdown()
     return LeanExecutor(context=context)
@@ -79,14 +79,13 @@ class LeanExecutor(SingleThreadedExecutor):
 
     def _wait_for_ready_callbacks(
         self,
-        timeout_sec: float | TimeoutObject | None = None,
+        timeout_sec: Any = None,
         nodes: list[Any] | None = None,
         condition: Callable[[], bool] = lambda: False,
     ) -> Generator[Work, None, None]:
         """Yield tasks that can go on, then callbacks that are ready; wait if there are none."""
-        if isinstance(timeout_sec, TimeoutObject):
-            timeout_sec = timeout_sec.timeout
-        limit = timeout_sec_to_nsec(timeout_sec)
+        # A number [s], or an object that holds one, where rclpy waits for a future.
+        limit = timeout_sec_to_nsec(getattr(timeout_sec, "timeout", timeout_sec))
         deadline = time.monotonic_ns() + limit if limit > 0 else None
         worked = False
         while not worked and not self._is_shutdown and not condition():
@@ -98,7 +97,8 @@ class LeanExecutor(SingleThreadedExecutor):
             for entity, node, take in self._wait(chosen, left):
                 worked = True
                 yield self._make_handler(entity, node, take), entity, node
-            if limit == 0 or (deadline is not None and time.monotonic_ns() >= deadline):
+            late = limit == 0 or (deadline is not None and time.monotonic_ns() >= deadline)
+            if late and not worked:
                 raise TimeoutException
         if self._is_shutdown:
             raise ShutdownException

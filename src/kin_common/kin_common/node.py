@@ -21,7 +21,7 @@ from typing import Any, Generic
 import rclpy
 from kin_interfaces.msg import SolveStatus
 from lifecycle_msgs.msg import State
-from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action import CancelResponse, GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import ExternalShutdownException
@@ -30,7 +30,7 @@ from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.signals import SignalHandlerOptions
 
-from kin_common.answers import send_until_found
+from kin_common.answers import PatientActionServer, send_until_found
 from kin_common.diagnostics import Diagnostics
 from kin_common.errors import InvalidInput, KinError, StatusCode
 from kin_common.executor import make_executor
@@ -218,7 +218,7 @@ class KinNode(LifecycleNode, Generic[P]):
         name: str,
         handler: Handler,
         feedback: Callable[[Progress], Any],
-    ) -> ActionServer:
+    ) -> PatientActionServer:
         """Offer an action with progress and cancel.
 
         Args:
@@ -270,7 +270,7 @@ class KinNode(LifecycleNode, Generic[P]):
         def accept(_: Any) -> GoalResponse:
             return GoalResponse.ACCEPT
 
-        server = ActionServer(
+        server = PatientActionServer(
             self,
             action,
             name,

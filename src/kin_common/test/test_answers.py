@@ -3,8 +3,11 @@
 import warnings
 
 import pytest
+from kin_interfaces.action import SweepWorkspace
 from kin_interfaces.srv import CheckReady
 from lifecycle_msgs.srv import GetState
+from rclpy.action import ActionClient
+from rclpy.impl.implementation_singleton import rclpy_implementation
 
 from kin_common.node import KinNode
 from kin_common.parameters import ParameterSet
@@ -18,7 +21,15 @@ class Host(KinNode):
         super().__init__("host", ParameterSet, **options)
 
     def configure(self):
+        self.executed = 0
         self.server = self.serve(CheckReady, "~/check", self.check)
+        self.serve_action(
+            SweepWorkspace, "~/sweep", self.sweep, lambda progress: SweepWorkspace.Feedback()
+        )
+
+    def sweep(self, goal, task):
+        self.executed += 1
+        return SweepWorkspace.Result()
 
     def check(self, request, task):
         return CheckReady.Response(ready=True)
@@ -88,3 +99,53 @@ def test_other_warnings_are_still_heard(ros):
         said += heard
     assert [str(warning.message) for warning in said] == ["something else"]
     assert node.active
+
+
+@pytest.fixture
+def dropping_goals(monkeypatch):
+    """The middleware drops the first answers of actions, by their names."""
+    drops = {"send_goal_response": 0, "send_result_response": 0}
+
+    def drop(name):
+        send = getattr(rclpy_implementation.ActionServer, name)
+
+        def dropping(self, header, response):
+            if drops[name] > 0:
+                drops[name] -= 1
+                raise rclpy_implementation.RCLError("Failed to send: timeout")
+            send(self, header, response)
+
+        monkeypatch.setattr(rclpy_implementation.ActionServer, name, dropping)
+
+    for name in drops:
+        drop(name)
+    return drops
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_goal_whose_answers_were_dropped_is_executed_once(ros, dropping_goals, count):
+    node = ros.add(Host)
+    dropping_goals.update(send_goal_response=count, send_result_response=count)
+    assert ros.send_goal(SweepWorkspace, "/host/sweep", SweepWorkspace.Goal()).status.code == 0
+    assert node.executed == 1
+    assert set(dropping_goals.values()) == {0}
+    # Nothing is left over.
+    assert ros.send_goal(SweepWorkspace, "/host/sweep", SweepWorkspace.Goal()).status.code == 0
+    assert node.executed == 2
+
+
+def test_a_goal_whose_client_is_never_found_is_not_executed(
+    ros, dropping_goals, monkeypatch, capfd
+):
+    """Nobody knows of it, so nothing moves; the next one is served."""
+    monkeypatch.setattr("kin_common.answers._PAUSES", (0.01, 0.01))
+    node = ros.add(Host)
+    client = ActionClient(ros.node, SweepWorkspace, "/host/sweep")
+    assert client.wait_for_server(20.0)
+    dropping_goals["send_goal_response"] = 4  # rclpy's own attempt, then three
+    lost = client.send_goal_async(SweepWorkspace.Goal())
+    wait_until(lambda: dropping_goals["send_goal_response"] == 0, 20.0, "all attempts")
+    assert ros.send_goal(SweepWorkspace, "/host/sweep", SweepWorkspace.Goal()).status.code == 0
+    assert node.executed == 1
+    assert not lost.done()
+    assert "sweep, a goal: the client of an answer was not found" in capfd.readouterr().err

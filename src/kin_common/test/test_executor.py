@@ -248,6 +248,28 @@ def test_time_limits(bench):
     assert future.result() == 3
 
 
+def test_a_long_callback_takes_nothing_from_the_next_wait(lean):
+    """Each call has its own limit, whatever the last one did."""
+    publisher, _, heard = talker(lean)
+    lean.node.create_subscription(Float64, "chat", lambda message: time.sleep(0.1), 100)
+    lean.until(lambda: publisher.get_subscription_count() == 2)
+    publisher.publish(Float64(data=1.0))
+    lean.until(lambda: heard == [1.0])
+    lean.idle()
+    for limit in (0.05, 0.0):
+        publisher.publish(Float64(data=2.0))
+        time.sleep(0.2)  # it is there
+        before = len(heard)
+        for _ in range(2):  # one callback each, the slow one among them
+            lean.executor.spin_once(timeout_sec=limit)
+        assert len(heard) == before + 1
+        publisher.publish(Float64(data=3.0))
+        time.sleep(0.2)
+        for _ in range(2):
+            lean.executor.spin_once(timeout_sec=limit)
+        assert len(heard) == before + 2
+
+
 def test_what_a_callback_raises_reaches_the_caller_and_the_next_one_is_called(bench):
     publisher, _, heard = talker(bench)
 

@@ -60,9 +60,7 @@ class Host:
         )
 
     def start(self, *words, **options):
-        return psutil.Popen(
-            self.command(*words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options
-        )
+        return psutil.Popen(self.command(*words), **options)
 
     def end(self):
         self._holder.stdin.close()
@@ -118,7 +116,10 @@ def environment(tmp_path_factory):
 
 @contextmanager
 def launched(host, environment, discovery, words):
-    """A stack on a host; it ends with the block and leaves no process."""
+    """A stack on a host; it ends with the block and leaves no process.
+
+    What it says is shown with a test that fails.
+    """
     process = host.start(
         *(sys.executable, "-m", "kin_tools.launch", "kin_bringup", "full_stack.launch.xml"),
         *words,
@@ -130,7 +131,7 @@ def launched(host, environment, discovery, words):
         family = process.children(recursive=True) if process.poll() is None else []
         with suppress(psutil.NoSuchProcess):
             process.terminate()
-        process.communicate(timeout=60)
+        process.wait(60)
         _, alive = psutil.wait_procs(family, timeout=10)
         assert not alive
 
@@ -217,6 +218,7 @@ def test_services_across_a_cable_that_is_cut_and_mended(pair, environment, stack
         sys.executable,
         "-c",
         CALLER,
+        stdout=subprocess.PIPE,
         env={**environment, "ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"},
     )
     try:
