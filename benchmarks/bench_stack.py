@@ -129,7 +129,7 @@ def listener(make: Callable[[Context], Executor]) -> Iterator[Callable[[], float
     context = Context()
     with domain_id() as number:
         rclpy.init(context=context, domain_id=number)
-        node = Node("listener", context=context)
+        node = Node("listener", context=context, enable_rosout=False)
         for index in range(9):  # with those of its parameters a lifecycle node has that many
             node.create_service(Trigger, f"service_{index}", lambda request, response: response)
             node.create_subscription(Float64, f"topic_{index % 4}", lambda message: None, STATE)

@@ -117,8 +117,6 @@ def _spread(
 
 
 def _axis(name: str, low: float, high: float, count: int) -> Array:
-    if count < 1:
-        raise InvalidInput("counts", f"must be at least 1 along {name}, got {count}")
     if count == 1:
         return np.array([0.5 * (low + high)])
     if not high > low:
@@ -156,8 +154,10 @@ def sweep_workspace(
     begin = time.perf_counter()
     low, high = checks.shape("lower", lower, (3,)), checks.shape("upper", upper, (3,))
     nx, ny, nz = (int(c) for c in counts)
-    if max(nx, ny, nz) > POSES_LIMIT or nx * ny * nz > POSES_LIMIT:
-        checks.count("counts", nx * ny * nz, POSES_LIMIT)
+    for name, count in zip("xyz", (nx, ny, nz), strict=True):
+        if count < 1:
+            raise InvalidInput("counts", f"must be at least 1 along {name}, got {count}")
+    checks.count("counts", nx * ny * nz, POSES_LIMIT)
     xs, ys, zs = (
         _axis("xyz"[k], float(low[k]), float(high[k]), n) for k, n in enumerate((nx, ny, nz))
     )

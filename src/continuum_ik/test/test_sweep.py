@@ -57,6 +57,7 @@ def test_picture(loose):
         ((0, 0, 0.4), (0.1, 0.1, 0.5), (0, 2, 2), InvalidInput),
         ((0, 0, 0.4), (0.1, 0.1, 0.5), (2**31, 2**31, 2**31), LimitExceeded),
         ((0, 0, 0.4), (0.1, 0.1, 0.5), (1000, 1000, 10), LimitExceeded),
+        ((0, 0, 0.4), (0.1, 0.1, 0.5), (2**32 - 1, 2**32 - 1, 0), InvalidInput),
     ],
 )
 def test_nonsense_is_refused(loose, lower, upper, counts, error):
