@@ -75,6 +75,10 @@ def test_what_the_paper_does_not_compare_goes_through_and_ours_holds_it(bench):
         bench.clean()
 
 
+#: What a processor may be blamed for that is only slow.
+TIMELY = (voting.MISSING, voting.CRASHED)
+
+
 def test_two_faced_processor_is_found_by_the_echo(bench):
     found = set()
     for seed in range(12):
@@ -84,7 +88,8 @@ def test_two_faced_processor_is_found_by_the_echo(bench):
         assert bench.run(25) == (25, 0, 0)
         processors = bench.crew.processors()
         found.add(processors[2].error)
-        assert all(p.error not in (1, 3, 4, 5, 6) or p.id == 2 for p in processors if p.error)
+        blamed = [vars(p) for p in processors if p.id != 2 and p.error not in (0, *TIMELY)]
+        assert not blamed, (seed, blamed)
         bench.clean()
     assert found & {voting.TWO_FACED, voting.DIFFERS}
 
