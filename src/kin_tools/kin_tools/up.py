@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import kin_tools.interrupts  # isort: skip  # noqa: F401 (before all else)
-import argparse
 import contextlib
 import os
 import shutil
@@ -20,43 +19,11 @@ from kin_tools.errors import ArgumentProblem
 from kin_tools.guard import Front
 from kin_tools.launch import find_launch_file, parse_launch_arguments
 from kin_tools.launch_xml import LaunchPlan, load_launch_file, show_arguments
+from kin_tools.options import up_parser
 from kin_tools.precompile import compile_kernels
 from kin_tools.runner import make_supervisor
 
 __all__ = ["main"]
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="kinstack up",
-        description="Start the full stack and print a line for each node as it becomes active. "
-        "Ctrl-C ends every process.",
-        epilog="Exit code: 0 if all ended well (with --check: if every node answered SUCCESS), 1 "
-        "if a node failed, 2 for arguments that cannot be used.",
-    )
-    parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="name:=value",
-        help="arguments of launch/full_stack.launch.xml, such as namespace:=robot1 or cuik:=false",
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="ask every node one real question, then stop"
-    )
-    parser.add_argument("--show-args", action="store_true", help="list the arguments and stop")
-    parser.add_argument(
-        "--launch-file",
-        metavar="FILE",
-        help="start another launch file instead (XML)",
-    )
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        default=300.0,
-        metavar="S",
-        help="with --check: longest time until all nodes are active [s]",
-    )
-    return parser
 
 
 def _refuse_unused(plan: LaunchPlan, file: Path) -> None:
@@ -114,7 +81,7 @@ def _own_domain(wanted: bool) -> Iterator[None]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
-    options = _parser().parse_args(argv)
+    options = up_parser().parse_args(argv)
     try:
         words = (
             [options.launch_file]
