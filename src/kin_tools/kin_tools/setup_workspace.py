@@ -44,31 +44,43 @@ class SetupError(Exception):
 class Workspace:
     """The folders of one clone, and the steps that prepare them."""
 
-    def __init__(self, root: Path, *, native: bool, dev: bool) -> None:
+    def __init__(self, root: Path, *, native: bool, dev: bool, keep: Path | None = None) -> None:
         """Name the folders.
 
         Args:
             root: The clone.
             native: Whether a sourced ROS 2 is used instead of the wheels.
             dev: Whether the tools of the tests are wanted too.
+            keep: Folder of what is made from the clone; the clone itself if it is not given.
         """
+        keep = keep or root
         self.root = root
         self.native = native
         self.dev = dev
-        self.venv = root / (".venv-native" if native else ".venv")
-        self.cache = root / ".cache"
+        self.venv = keep / (".venv-native" if native else ".venv")
+        self.cache = keep / ".cache"
         self.python = self.venv / "bin" / "python"
-        self.install = root / ("install-native" if native else "install")
-        self.build = root / ("build-native" if native else "build")
+        self.install = keep / ("install-native" if native else "install")
+        self.build = keep / ("build-native" if native else "build")
 
     def prepare(self) -> None:
         """Run every step that is not up to date, alone."""
         self.cache.mkdir(exist_ok=True)
         with self._alone():
+            self._drop_abandoned()
             self._after_a_move()
             self._environment()
             self._packages()
             self._compiled_kernels()
+
+    def _drop_abandoned(self) -> None:
+        """Remove what is kept for clones, in folders with odd names, that are there no more."""
+        if self.root.name != "clone" or not self.root.is_symlink():
+            return
+        for link in self.root.parent.parent.glob("*/clone"):
+            if link.is_symlink() and not link.exists():
+                _say(f"the clone in {os.readlink(link)} is gone: removing what was built from it")
+                shutil.rmtree(link.parent, ignore_errors=True)
 
     # A clone that was moved --------------------------------------------------------------------
 
@@ -624,6 +636,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Prepare the workspace; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("root", type=Path)
+    parser.add_argument("--keep", type=Path)
     parser.add_argument("--native", action="store_true")
     parser.add_argument("--dev", action="store_true")
     chosen = parser.parse_args(arguments)
@@ -632,7 +645,9 @@ def main(arguments: list[str] | None = None) -> int:
         _say(f"Python 3.11 to 3.13 is needed, this is {have}")
         return 1
     try:
-        Workspace(chosen.root.absolute(), native=chosen.native, dev=chosen.dev).prepare()
+        Workspace(
+            chosen.root.absolute(), native=chosen.native, dev=chosen.dev, keep=chosen.keep
+        ).prepare()
     except SetupError as error:
         _progress_end()
         _say(str(error))
