@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from kin_tools.claims import NameTaken, claim_names
 from kin_tools.errors import ArgumentProblem, ToolError
 from kin_tools.guard import Front
 from kin_tools.launch_xml import Argument, LaunchPlan, load_launch_file, show_arguments
@@ -92,7 +93,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     warn(plan)
     log_root: Path | None = options.log_dir
-    return Front(lambda end: make_supervisor(plan.processes, end, log_root).run()).finish()
+    try:
+        with claim_names(plan.node_names):
+            return Front(lambda end: make_supervisor(plan.processes, end, log_root).run()).finish()
+    except NameTaken as error:
+        print(f"[launch] {error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

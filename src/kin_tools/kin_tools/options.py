@@ -31,6 +31,9 @@ def up_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--check", action="store_true", help="ask every node one real question, then stop"
     )
+    parser.add_argument(
+        "--verbose", action="store_true", help="show all that the nodes write, not only errors"
+    )
     parser.add_argument("--show-args", action="store_true", help="list the arguments and stop")
     parser.add_argument(
         "--launch-file",

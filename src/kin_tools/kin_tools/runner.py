@@ -166,7 +166,7 @@ class Supervisor:
         self._selector.register(wake_read, selectors.EVENT_READ, self._drain_wakeups)
         if self._lifeline is not None:
             self._selector.register(self._lifeline, selectors.EVENT_READ, self._abandon)
-        self._say(f"log files are in {self.log.folder}")
+        self._say(f"log files are in {self.log.folder}", news=True)
         try:
             while not all(child.done for child in self.children):
                 self._turn()
@@ -243,7 +243,7 @@ class Supervisor:
         shown = output in ("screen", "both", "full") or (output == "log" and stream.error)
         for line in lines:
             self.log.write(spec.file_stem, line)
-            if shown:
+            if shown and self.screen.wants(spec.label, line, error=stream.error):
                 self.screen.line(spec.label, line, error=stream.error)
         if ended:
             self._selector.unregister(stream.pipe)
@@ -307,7 +307,8 @@ class Supervisor:
 
     def _on_signal(self, number: int) -> None:
         name = signal.Signals(number).name
-        self._say(f"{name}: ending everything" if not self.stopping else f"{name} again")
+        text = f"{name}: ending everything" if not self.stopping else f"{name} again"
+        self._say(text, news=True)
         self.stop()
 
     def _abandon(self, descriptor: int) -> None:
@@ -323,9 +324,11 @@ class Supervisor:
             if error.errno != errno.EAGAIN:
                 raise
 
-    def _say(self, text: str, *, bad: bool = False) -> None:
+    def _say(self, text: str, *, bad: bool = False, news: bool = False) -> None:
+        """Log a line; show it, on a quiet screen only if it is bad or news to a person."""
         self.log.write("launch", text)
-        self.screen.line("launch", text, error=bad, bad=bad)
+        if bad or news or not self.screen.quiet:
+            self.screen.line("launch", text, error=bad, bad=bad)
 
 
 def _exit_text(code: int | None) -> str:
@@ -340,9 +343,12 @@ def _exit_text(code: int | None) -> str:
 
 
 def make_supervisor(
-    processes: Sequence[ProcessSpec], lifeline: int | None = None, log_root: Path | None = None
+    processes: Sequence[ProcessSpec],
+    lifeline: int | None = None,
+    log_root: Path | None = None,
+    *,
+    quiet: bool = False,
 ) -> Supervisor:
     """A supervisor with the log folder, screen and environment of this process."""
-    return Supervisor(
-        processes, RunLog(os.environ, log_root), Screen(os.environ), os.environ, lifeline
-    )
+    screen = Screen(os.environ, quiet=quiet)
+    return Supervisor(processes, RunLog(os.environ, log_root), screen, os.environ, lifeline)

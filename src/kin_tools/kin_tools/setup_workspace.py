@@ -77,7 +77,7 @@ class Workspace:
         """Remove what is kept for clones, in folders with odd names, that are there no more."""
         if self.root.name != "clone" or not self.root.is_symlink():
             return
-        for link in self.root.parent.parent.glob("*/clone"):
+        for link in [folder / "clone" for folder in self.root.parent.parent.iterdir()]:
             if link.is_symlink() and not link.exists():
                 _say(f"the clone in {os.readlink(link)} is gone: removing what was built from it")
                 shutil.rmtree(link.parent, ignore_errors=True)
@@ -554,8 +554,8 @@ def _explain_pip(log: str, path: Path) -> str:
     if any(word in log for word in ("CERTIFICATE_VERIFY_FAILED", "SSLError")):
         return (
             "the package index was reached, but its certificate was not accepted: check this"
-            " machine's clock and certificates (apt install ca-certificates; behind a proxy name its"
-            " certificate in PIP_CERT) and run this again; it goes on where it stopped"
+            " machine's clock and certificates (apt install ca-certificates; behind a proxy name"
+            " its certificate in PIP_CERT) and run this again; it goes on where it stopped"
         )
     offline = (
         "NameResolutionError",

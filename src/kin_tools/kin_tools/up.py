@@ -15,6 +15,7 @@ from pathlib import Path
 
 from kin_common.errors import InvalidInput
 from kin_tools.check import Question, read_questions
+from kin_tools.claims import NameTaken, claim_names
 from kin_tools.errors import ArgumentProblem
 from kin_tools.guard import Front
 from kin_tools.launch import find_launch_file, parse_launch_arguments
@@ -41,12 +42,19 @@ def _native_launcher() -> str | None:
     return shutil.which("ros2")
 
 
-def _run_native(ros2: str, file: Path, words: Sequence[str], lifeline: int) -> int:
+def _run_native(ros2: str, file: Path, words: Sequence[str], lifeline: int, quiet: bool) -> int:
     """Have ``ros2 launch`` do it, under the same guard as our own runner."""
     from kin_tools.process_spec import ProcessSpec
 
-    spec = ProcessSpec("ros2", (ros2, "launch", str(file), *words), output="screen")
-    return make_supervisor([spec], lifeline).run()
+    # ros2 launch gives its nodes 5 s until SIGTERM and 5 s more until SIGKILL.
+    spec = ProcessSpec(
+        "ros2",
+        (ros2, "launch", str(file), *words),
+        output="screen",
+        sigterm_timeout=12.0,
+        sigkill_timeout=5.0,
+    )
+    return make_supervisor([spec], lifeline, quiet=quiet).run()
 
 
 def _say_who_can_see() -> None:
@@ -109,20 +117,28 @@ def main(argv: Sequence[str] | None = None) -> int:
             print("kinstack: interrupted", file=sys.stderr)
             return 130
     _say_who_can_see()
-    with _own_domain(options.check):
-        started = time.monotonic()
+    quiet = not options.verbose
+
+    def supervise(lifeline: int) -> int:
         if ros2 is None:
-            front = Front(lambda end: make_supervisor(plan.processes, end).run())
-        else:
-            front = Front(lambda end: _run_native(ros2, file, options.words, end))
-        try:
-            if options.check:
-                return _check(front, plan, questions, started, options.timeout)
-            return _watch(front, plan, started)
-        except BaseException:
-            front.send(signal.SIGINT)
-            front.finish()
-            raise
+            return make_supervisor(plan.processes, lifeline, quiet=quiet).run()
+        return _run_native(ros2, file, options.words, lifeline, quiet)
+
+    try:
+        with _own_domain(options.check), claim_names(plan.node_names):
+            started = time.monotonic()
+            front = Front(supervise)
+            try:
+                if options.check:
+                    return _check(front, plan, questions, started, options.timeout)
+                return _watch(front, plan, started)
+            except BaseException:
+                front.send(signal.SIGINT)
+                front.finish()
+                raise
+    except NameTaken as error:
+        print(f"kinstack: {error}", file=sys.stderr)
+        return 1
 
 
 def _watch(front: Front, plan: LaunchPlan, started: float) -> int:
@@ -131,7 +147,7 @@ def _watch(front: Front, plan: LaunchPlan, started: float) -> int:
 
     with open_client("up") as client:
         reporter = Reporter(client, plan.node_names, started)
-        while front.wait(0.0) is None:
+        while front.wait(0.0) is None and not front.signalled:
             reporter.turn()
         reporter.close()
     return front.finish()
