@@ -121,6 +121,7 @@ def test_words_are_found_in_prose_lists_and_tables(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
         "# All headings\n\nNothing is lost. It is *never*\nlate; see [all](x.md).\n\n"
-        "- none of it here\n\n| all | masked at once |\n|---|---|\n\n    all code\n\n```\nnever\n```\n"
+        "- none of it here\n\n| all | masked at once |\n|---|---|\n\n"
+        "    all code\n\n```\nnever\n```\n"
     )
     assert promises(page) == ["It is never late; see all.", "none of it here", "masked at once"]
