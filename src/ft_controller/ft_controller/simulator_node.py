@@ -120,7 +120,7 @@ class ArmSimulator(KinNode[SimulatorParameters]):
         """Let time run."""
         period = 1.0 / self.parameters.rate
         self._last = time.monotonic()
-        self._loop = PeriodicLoop(period, self._step, name="arm_simulator")
+        self._loop = self.loop("simulation", period, self._step)
         self._loop.start()
 
     def deactivate(self) -> None:
@@ -175,9 +175,6 @@ class ArmSimulator(KinNode[SimulatorParameters]):
 
     def _draw(self) -> None:
         """The arm as a line, for RViz and Foxglove."""
-        loop = self._loop
-        if loop is not None and loop.error is not None:
-            self.diagnostics.fault(f"the simulation ended: {loop.error!r}")
         if self._markers.get_subscription_count() == 0:
             return
         with self._guard_plant:

@@ -60,8 +60,12 @@ class HierParameters(ParameterSet):
         choices=("tower", "flat_tower", "file", "robot_description", "none"),
     )
     blocks: int = parameter(15, "blocks of the tower", minimum=1, maximum=1000)
-    linkage_file: str = parameter("", "for preset file: .yaml, .urdf or .xml (MJCF)")
-    closures_file: str = parameter("", "closure sidecar for a URDF or robot_description")
+    linkage_file: str = parameter(
+        "", "for preset file: .yaml, .urdf or .xml (MJCF)", read_only=True
+    )
+    closures_file: str = parameter(
+        "", "closure sidecar for a URDF or robot_description", read_only=True
+    )
     linkage_folder: str = parameter(
         "", "folder from which the load service may read; empty: it reads no files", read_only=True
     )
@@ -146,7 +150,7 @@ class HierNode(KinNode[HierParameters]):
     def activate(self) -> None:
         """Start the loop of the running state."""
         self._demo_since = time.monotonic()
-        self._loop = PeriodicLoop(1.0 / self.parameters.rate, self._tick, name="hier_ik drag")
+        self._loop = self.loop("drag", 1.0 / self.parameters.rate, self._tick)
         self._loop.start()
 
     def deactivate(self) -> None:

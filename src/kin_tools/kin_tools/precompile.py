@@ -55,6 +55,7 @@ def compile_kernels(processes: Iterable[ProcessSpec], say: Callable[[str], None]
                     [program, "--compile"],
                     env=environment,
                     stdin=subprocess.DEVNULL,
+                    start_new_session=True,  # Ctrl-C comes to us alone, and we end it
                     preexec_fn=lambda: die_with_parent(parent),  # noqa: PLW1509 (no threads)
                 )
                 running[program] = (process, time.monotonic())

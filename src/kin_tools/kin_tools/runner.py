@@ -22,11 +22,14 @@ from typing import IO
 from kin_tools.guard import FORWARDED, become_subreaper, die_with_parent, end_descendants
 from kin_tools.process_spec import ProcessSpec
 from kin_tools.run_log import RunLog, Screen
+from kin_tools.shared_memory import remove_leftovers
 
 __all__ = ["Supervisor"]
 
 _LONGEST_LINE = 64 * 1024
 _SHORTEST_RESPAWN = 0.1
+#: A node that does not look after SIGTERM in its first seconds is still being loaded [s].
+_LOADING = 60.0
 #: Patience of each step when the one who started us is gone [s].
 _ABANDONED = 0.5
 
@@ -88,6 +91,7 @@ class _Child:
         self.escalate_at: float | None = None
         self.start_at: float | None = 0.0
         self.lives = 0
+        self.born = 0.0
         self.code: int | None = None
 
     @property
@@ -106,6 +110,13 @@ class _Child:
         if self.step == _Step.RUNNING:
             return self.code != 0
         return self.step == _Step.KILLED or self.code not in _OBEYED
+
+    @property
+    def loading(self) -> bool:
+        """Whether it is a node that has not come to look after its signals yet."""
+        if self.spec.ros is None or self.popen is None or time.monotonic() - self.born > _LOADING:
+            return False
+        return not _catches(self.popen.pid, signal.SIGTERM)
 
     def signal_group(self, number: int) -> None:
         if self.popen is None:
@@ -208,6 +219,7 @@ class Supervisor:
     def _start(self, child: _Child) -> None:
         child.start_at = None
         child.lives += 1
+        child.born = time.monotonic()
         child.code = None
         parent = os.getpid()
         try:
@@ -293,6 +305,8 @@ class Supervisor:
         """The next, stronger signal to one process."""
         child.step = _Step(min(child.step + 1, _Step.KILLED))
         number = _SIGNALS[child.step]
+        if child.step == _Step.INTERRUPTED and child.loading:
+            number = signal.SIGTERM  # ends it at once; SIGINT would give a traceback
         if child.step > _Step.INTERRUPTED:
             self._say(f"{child.spec.label}: does not end, sending {number.name}", bad=True)
         child.signal_group(number)
@@ -331,6 +345,16 @@ class Supervisor:
             self.screen.line("launch", text, error=bad, bad=bad)
 
 
+def _catches(pid: int, number: int) -> bool:
+    """Whether a process has a handler for a signal; True if that cannot be seen."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return True
+    mask = next((line for line in status.splitlines() if line.startswith("SigCgt:")), None)
+    return mask is None or bool(int(mask.split()[1], 16) >> (number - 1) & 1)
+
+
 def _exit_text(code: int | None) -> str:
     if code is None:
         return "not started"
@@ -349,6 +373,13 @@ def make_supervisor(
     *,
     quiet: bool = False,
 ) -> Supervisor:
-    """A supervisor with the log folder, screen and environment of this process."""
+    """A supervisor with the log folder, screen and environment of this process.
+
+    What dead processes of this user have left in shared memory is removed first.
+    """
+    log = RunLog(os.environ, log_root)
+    removed = remove_leftovers()
+    if removed:
+        log.write("launch", f"removed {len(removed)} files of dead processes from shared memory")
     screen = Screen(os.environ, quiet=quiet)
-    return Supervisor(processes, RunLog(os.environ, log_root), screen, os.environ, lifeline)
+    return Supervisor(processes, log, screen, os.environ, lifeline)
