@@ -430,8 +430,7 @@ def solve_single(I: Ints, X: Array, k: int) -> float:
                 break
         if _trial(I, X, k, m, n, cost):
             return cost
-    X[I[at.STEP] + k] = 0.0
-    return cost
+    return cost  # not at rest: the next iteration goes on with the damping reached here
 
 
 @_jit
@@ -562,5 +561,5 @@ def _trial(I: Ints, X: Array, k: int, m: int, n: int, cost: float) -> bool:
     for i in range(n):
         X[q + I[dofs + i]] = X[saved + i]
     component_kinematics(I, X, k)
-    X[lam] = min(10.0 * max(X[lam], 1e-4), LAMBDA_MAX)
+    X[lam] = min(10.0 * max(X[lam], 1e-4), LAMBDA_MAX / min(cost, 1.0))
     return False

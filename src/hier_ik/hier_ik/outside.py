@@ -294,9 +294,8 @@ class OutsideComponent:
                 return cost
             q[self.columns] = saved
             component_kinematics(I, X, k)
-            P[at.LAM][k] = min(10.0 * max(lam, 1e-4), LAMBDA_MAX)
-        P[at.STEP][k] = 0.0
-        return cost
+            P[at.LAM][k] = min(10.0 * max(lam, 1e-4), LAMBDA_MAX / min(cost, 1.0))
+        return cost  # not at rest: the next iteration goes on with the damping reached here
 
     def _within_limits(self, values: Array, rows: Array, damping: list[float]) -> Array:
         """Clamp, lock and solve again until no limit is passed; the step is also in DQ."""

@@ -182,8 +182,7 @@ def solve_priorities(I: Ints, X: Array, k: int, rest_gain: float) -> float:
                 break
         if _trial_levels(I, X, k, top_cost):
             return cost
-    X[I[at.STEP] + k] = 0.0
-    return cost
+    return cost  # not at rest: the next iteration goes on with the damping reached here
 
 
 @_jit
@@ -482,5 +481,5 @@ def _trial_levels(I: Ints, X: Array, k: int, top_cost: float) -> bool:
     for i in range(n):
         X[q + I[dofs + i]] = X[saved + i]
     component_kinematics(I, X, k)
-    X[lam] = min(10.0 * max(X[lam], 1e-4), LAMBDA_MAX)
+    X[lam] = min(10.0 * max(X[lam], 1e-4), LAMBDA_MAX / min(merit * merit, 1.0))
     return False
