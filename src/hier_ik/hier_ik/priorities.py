@@ -120,11 +120,15 @@ def reflect(
 @_jit
 def damped(
     I: Ints, X: Array, a: int, m: int, rank: int, stride: int, perm: int, rhs: int,
-    relative: float, y: int,
+    relative: float, y: int, top: float,
 ) -> None:  # fmt: skip
-    """Y = (L'L + mu)^-1 L' P rhs, the damped solution in the coordinates of the row space."""
+    """Y = (L'L + mu)^-1 L' P rhs, the damped solution in the coordinates of the row space.
+
+    mu is ``relative`` times the largest diagonal element, or times ``top`` if that is larger: rows
+    of which higher levels have left next to nothing are damped by what they were, so that the
+    step vanishes where a goal comes to rest.
+    """
     g = I[at.G]
-    top = 0.0
     for i in range(rank):
         for j in range(i + 1):
             s = 0.0
@@ -237,7 +241,7 @@ def _all_levels(I: Ints, X: Array, k: int, top_cost: float, rest_gain: float) ->
             for i in range(active):
                 X[x + i] = 0.0
             relative = lam * min(top_cost, 1.0) + FLOOR
-            damped(I, X, fac, m, I[rank + b], nb, perm + row, v, relative, x)
+            damped(I, X, fac, m, I[rank + b], nb, perm + row, v, relative, x, 0.0)
             reflect(X, fac, I[rank + b], active, nb, tau + row, x, True)
             _scatter(I, X, begin, nb, x, dq)
         I[free + b] = width
@@ -248,10 +252,15 @@ def _all_levels(I: Ints, X: Array, k: int, top_cost: float, rest_gain: float) ->
         level = I[at.LEVELS] + at.LEVEL_WIDTH * l
         m, row = I[level + at.L_ROWS], I[level + at.L_ROW]
         raw, fac = work + I[level + at.L_MATRIX], work + I[level + at.L_FACTOR]
+        top = 0.0
         for r in range(m):
             s = X[e + row + r]
+            t = 0.0
             for i in range(n):
-                s += X[raw + r * n + i] * X[dq + i]
+                w = X[raw + r * n + i]
+                s += w * X[dq + i]
+                t += w * w
+            top = max(top, t)
             X[v + r] = -s
             _to_free(I, X, comp, raw + r * n, fac + r * n)
             _past_levels(I, X, comp, l, fac + r * n, width)
@@ -259,7 +268,7 @@ def _all_levels(I: Ints, X: Array, k: int, top_cost: float, rest_gain: float) ->
         for i in range(width):
             X[z + i] = 0.0
         relative = lam * min(X[I[at.LEVEL_COST] + l], 1.0) + FLOOR
-        damped(I, X, fac + start, m, taken, n, perm + row, v, relative, z + start)
+        damped(I, X, fac + start, m, taken, n, perm + row, v, relative, z + start, top)
         reflect(X, fac + start, taken, width - start, n, tau + row, z + start, True)
         I[I[at.LEVEL_START] + l], I[I[at.LEVEL_RANK] + l] = start, taken
         _back(I, X, comp, l, width)
@@ -429,7 +438,7 @@ def _correct(I: Ints, X: Array, comp: int, rows: int, lam: float, top_cost: floa
         fac = I[at.W] + I[block + at.B_FACTOR]
         damped(
             I, X, fac, mb, rank, nb, I[at.PERM] + row, rows + m,
-            lam * min(top_cost, 1.0) + FLOOR, x,
+            lam * min(top_cost, 1.0) + FLOOR, x, 0.0,
         )  # fmt: skip
         reflect(X, fac, rank, active, nb, I[at.TAU] + row, x, True)
         _scatter(I, X, begin, nb, x, y)

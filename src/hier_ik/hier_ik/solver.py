@@ -21,9 +21,10 @@ from hier_ik.iteration import (
     residuals,
     run,
 )
+from hier_ik.files import apply_edits
 from hier_ik.joints import joint_coordinates
 from hier_ik.kernels import LAMBDA_START
-from hier_ik.linkage import Linkage
+from hier_ik.linkage import Linkage, coordinates
 from hier_ik.outside import CholeskyStep, OutsideComponent, SparseStep, Step, SvdStep
 from hier_ik.reach import beyond_reach, on_one_level, other_starts
 from hier_ik.solution import Places, Posture, Residual, Solution, SolverOptions
@@ -109,6 +110,37 @@ class Solver:
         self._build()
         return self.decompositions != before
 
+    def edit(self, edits: Any, *, max_links: int | None = None) -> bool:
+        """Make a list of edits and take them up, all or nothing; see apply_edits().
+
+        Args:
+            edits: List of mappings with ``op``.
+            max_links: Largest number of links that is taken.
+
+        Returns:
+            Whether the linkage was decomposed anew.
+
+        Raises:
+            InvalidInput: Refused; the linkage, the posture and the tables are as they were.
+            LimitExceeded: More links than are taken; likewise.
+        """
+        self.refresh()
+        self.store()
+        linkage, before = self.linkage, self.linkage.copy()
+        entries, tables = len(linkage.journal), dict(self.__dict__)
+        try:
+            apply_edits(linkage, edits)
+            if max_links is not None:
+                checks.count("links", len(linkage.links), max_links)
+            self.refresh()
+            _ = self.compiled
+        except BaseException:
+            linkage.adopt(before)
+            del linkage.journal[entries:]
+            self.__dict__.update(tables)
+            raise
+        return self.decompositions != tables["decompositions"]
+
     def values(self) -> dict[str, Array]:
         """Coordinates of all joints [rad or m]; those of closures are read off the poses."""
         return self._posture().values()
@@ -146,8 +178,7 @@ class Solver:
                     f"joint {name!r}", "a closure has no value to set", rule="values of the tree"
                 )
             dof = self.linkage.joints[name].dof
-            v = np.atleast_1d(checks.finite(f"joint {name!r}", value))
-            checked.append((name, checks.shape(f"joint {name!r}", v, (dof,))))
+            checked.append((name, coordinates(f"joint {name!r}, value", value, dof)))
         for name, v in checked:
             part = slice(self.compiled.dof_of[name], self.compiled.dof_of[name] + len(v))
             self._q[part] = v / self.compiled.unit[part]
@@ -277,7 +308,7 @@ class Solver:
             since = 0 if better else since + made
             best = min(best, worst)
             if since >= self.options.patience:
-                return moved < 1e-6
+                return True
         return False
 
     def residuals(self, tolerance: float | None = None) -> tuple[Residual, ...]:
@@ -603,6 +634,9 @@ class Solver:
                 message += "; at rest, but a posture far from this start meets all"
             elif at_rest:
                 message += "; at rest in what may be a local minimum"
+        early = [n for n in unmet if n in self._used.early]
+        if early:
+            message += f"; {early[0]!r} is moved by joints of later rounds"
         if unmet:
             message += f"; worst {unmet[0]!r} by {worst:.3g}"
             if limits:
