@@ -196,7 +196,7 @@ def _limits(label: str, value: ArrayLike | None, dof: int, default: float) -> Ar
         return np.full(dof, default)
     try:
         a = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInput(label, "must hold numbers") from None
     if a.ndim == 0:
         a = np.full(dof, float(a))

@@ -25,6 +25,7 @@ from hier_ik.kernels import (
     LAMBDA_MAX,
     LAMBDA_MIN,
     NOTHING,
+    SHORT,
     apply_step,
     component_kinematics,
     component_rows,
@@ -280,12 +281,13 @@ class OutsideComponent:
             P[at.STEP][k] = largest
             saved = q[self.columns].copy()
             apply_step(I, X, self.n, self.dofs, I[at.DQ])
-            if promised <= 1e-11 * merit:
+            useless = promised <= 1e-11 * merit
+            if useless and largest < SHORT:
                 return cost
             component_kinematics(I, X, k)
             component_rows(I, X, k, I[at.V])
             new = self._merit(P[at.V][: self.m])
-            if new < merit:
+            if new < merit and not useless:
                 gain = (merit - new) / promised
                 if gain > 0.75:
                     P[at.LAM][k] = max(0.25 * lam, LAMBDA_MIN)

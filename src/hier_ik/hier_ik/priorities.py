@@ -22,6 +22,7 @@ from hier_ik.kernels import (
     LAMBDA_MIN,
     LAMBDA_START,
     NOTHING,
+    SHORT,
     ZERO,
     _jit,
     apply_step,
@@ -184,7 +185,7 @@ def solve_priorities(I: Ints, X: Array, k: int, rest_gain: float) -> float:
             _all_levels(I, X, k, top_cost, rest_gain if rests else 0.0)
             if limit_step(I, X, n, dofs) == 0:
                 break
-        if _trial_levels(I, X, k, top_cost):
+        if _trial_levels(I, X, k, top_cost, rests):
             return cost
     return cost  # not at rest: the next iteration goes on with the damping reached here
 
@@ -445,7 +446,7 @@ def _correct(I: Ints, X: Array, comp: int, rows: int, lam: float, top_cost: floa
 
 
 @_jit
-def _trial_levels(I: Ints, X: Array, k: int, top_cost: float) -> bool:
+def _trial_levels(I: Ints, X: Array, k: int, top_cost: float, rests: bool) -> bool:
     """Take DQ if the merit falls; after a long step the first level is corrected once more."""
     comp = I[at.COMPS] + at.COMP_WIDTH * k
     n = I[comp + at.COLUMNS]
@@ -461,11 +462,15 @@ def _trial_levels(I: Ints, X: Array, k: int, top_cost: float) -> bool:
     predicted = _merit(I, X, comp, v)
     promised = merit - predicted
     unseen = largest < 0.3 and predicted < 0.3 * merit and X[lam] <= LAMBDA_START
-    if unseen or promised <= 1e-11 * merit:
+    useless = promised <= 1e-11 * merit
+    if unseen or (useless and (rests or largest < SHORT)):
         apply_step(I, X, n, dofs, dq)
         if unseen:
             X[lam] = max(0.25 * X[lam], LAMBDA_MIN)
         return True
+    if useless:  # what is left of a step after limits cut it may lead uphill
+        X[lam] = min(10.0 * max(X[lam], 1e-4), LAMBDA_MAX / min(merit * merit, 1.0))
+        return False
     for i in range(n):
         X[saved + i] = X[q + I[dofs + i]]
     apply_step(I, X, n, dofs, dq)

@@ -125,10 +125,10 @@ class Solver:
             LimitExceeded: More links than are taken; likewise.
         """
         self.refresh()
-        self.store()
         linkage, before = self.linkage, self.linkage.copy()
         entries, tables = len(linkage.journal), dict(self.__dict__)
         try:
+            self.store()
             apply_edits(linkage, edits)
             if max_links is not None:
                 checks.count("links", len(linkage.links), max_links)
@@ -492,34 +492,40 @@ class Solver:
         alone is met in the answer, whatever the lower ones ask for. Bounded, and so done for
         answers that were cancelled or timed out too.
         """
-        weight = self.compiled.packed[at.WEIGHT]
         levels = self.compiled.packed[at.CLOSURES][:, 7]
-        kept = weight.copy()
         for n, level in enumerate(np.unique(levels)[:-1]):
             if max(self._by_level()[: n + 1]) <= 1e-3 * tolerance:
                 continue
-            results = []
-            for begin in (self._q.copy(), start):
-                self._q[:] = begin
-                weight[levels > level] = 0.0
-                self._close(tolerance, max(limit, 60))
-                weight[:] = kept
-                left = max(self._by_level()[: n + 1])
-                before = begin if not results else None
-                if before is not None:  # keep what was better to begin with
-                    after = self._q.copy()
-                    self._q[:] = before
-                    was = max(self._by_level()[: n + 1])
-                    if was <= left:
-                        left, after = was, before
-                    self._q[:] = after
-                results.append((left, self._q.copy()))
-                if left <= tolerance:
-                    break
-            if results[-1][0] > tolerance:
-                self._q[:] = min(results, key=lambda r: r[0])[1]
+            best = self._closed_from(self._q.copy(), levels > level, n + 1, tolerance, limit)
+            if max(best[0]) > tolerance:
+                other = self._closed_from(start, levels > level, n + 1, tolerance, limit)
+                if _is_better(other[0], best[0], tolerance):
+                    best = other
+            self._q[:] = best[1]
+            if max(best[0]) > tolerance:
                 break
         all_kinematics(self._I, self._X)
+
+    def _closed_from(
+        self, begin: Array, left_out: NDArray[np.bool_], first: int, tolerance: float, limit: int
+    ) -> tuple[list[float], Array]:
+        """Meet the first levels from a posture, without the rows left out.
+
+        Returns the largest residual of each of these levels, and the posture; that is the one given
+        if nothing better was found.
+        """
+        weight = self.compiled.packed[at.WEIGHT]
+        kept = weight.copy()
+        self._q[:] = begin
+        before = self._by_level()[:first]
+        weight[left_out] = 0.0
+        self._close(tolerance, max(limit, 60))
+        weight[:] = kept
+        after = self._by_level()[:first]
+        met = max(after) <= tolerance and max(after) < max(before)
+        if met or _is_better(after, before, tolerance):
+            return after, self._q.copy()
+        return before, begin
 
     def _close(self, tolerance: float, limit: int) -> None:
         """Iterate until the rows that are left in are met to a thousandth of the tolerance."""
@@ -702,5 +708,5 @@ def _is_better(now: list[float], before: list[float], tolerance: float) -> bool:
     for a, b in zip(now, before, strict=True):
         if a <= tolerance and b <= tolerance:
             continue
-        return a < 0.999 * b
+        return a < (1.0 - 1e-6) * b
     return False
