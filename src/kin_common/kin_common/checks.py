@@ -23,7 +23,7 @@ def finite(field: str, values: ArrayLike) -> NDArray[np.float64]:
     """Return ``values`` as a float64 array, refusing what is no number, NaN or infinite."""
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(field, f"must hold numbers ({error})") from None
     if not np.isfinite(array).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
@@ -52,6 +52,8 @@ def number(field: str, value: Any) -> float:
         result = float(value)
     except (TypeError, ValueError):
         raise InvalidInput(field, f"must be a number, got {shortened(repr(value), 200)}") from None
+    except OverflowError:
+        raise InvalidInput(field, "is too large for a number") from None
     if not math.isfinite(result):
         raise InvalidInput(field, f"must be finite, got {result}")
     return result
