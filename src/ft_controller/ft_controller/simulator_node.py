@@ -17,6 +17,7 @@ from ft_controller.arm_parameters import ArmParameters, joint_index, joint_value
 from ft_controller.errors import ArmError
 from ft_controller.markers import ACTUAL, arm_marker
 from ft_controller.plant import Plant
+from ft_controller.scheduling import SIMULATOR, raised
 from kin_common import checks
 from kin_common.arrays import from_field, to_field
 from kin_common.errors import InvalidInput
@@ -38,6 +39,13 @@ class SimulatorParameters(ArmParameters):
     )
     start: tuple[float, ...] = parameter(
         (0.3, 0.4, 0.5, 0.6), "positions at the start [rad]", read_only=True
+    )
+    realtime_priority: int = parameter(
+        0,
+        "as that of the controller; the simulation runs with SCHED_FIFO one above; 0: ordinary",
+        minimum=0,
+        maximum=90,
+        read_only=True,
     )
     model_error: float = parameter(
         0.05,
@@ -120,7 +128,8 @@ class ArmSimulator(KinNode[SimulatorParameters]):
         """Let time run."""
         period = 1.0 / self.parameters.rate
         self._last = time.monotonic()
-        self._loop = self.loop("simulation", period, self._step)
+        step = raised(self.parameters.realtime_priority, SIMULATOR, self._step)
+        self._loop = self.loop("simulation", period, step)
         self._loop.start()
 
     def deactivate(self) -> None:
