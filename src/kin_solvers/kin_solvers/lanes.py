@@ -237,9 +237,7 @@ def four_dots(typing: Any, out: Any, row: Any, weights: Any) -> Any:
 
 
 @intrinsic
-def columns(
-    typing: Any, out: Any, a: Any, b: Any, c: Any, d: Any, bounds: Any, norms: Any
-) -> Any:
+def columns(typing: Any, out: Any, a: Any, b: Any, c: Any, d: Any, bounds: Any, norms: Any) -> Any:
     """Four rows as 16 vectors of weights, and the vector of their sums |weight| bound."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

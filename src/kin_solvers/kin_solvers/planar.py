@@ -277,8 +277,16 @@ def _build(system: System, loops: list[ParallelLoop]) -> PlanarSystem | None:
     largest = float(system.reach.max())
     translation = np.zeros(len(lower), dtype=bool)
     translation[len(used) :] = True
-    tables = (translation, cyclic, angle, travel_of, M, constants.reshape(-1).copy(), delta.reshape(-1).copy(),
-        largest)
+    tables = (
+        translation,
+        cyclic,
+        angle,
+        travel_of,
+        M,
+        constants.reshape(-1).copy(),
+        delta.reshape(-1).copy(),
+        largest,
+    )
     return PlanarSystem(system, W, back, back_shift, known, plus_slack, lower, upper, tables)
 
 
