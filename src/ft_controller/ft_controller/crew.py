@@ -775,7 +775,22 @@ class Crew:
             Reason.JOINT_LIMIT: f"{name}: {g.value:.4g} rad is out of limits",
             Reason.OVERSPEED: f"{name}: speed {g.value:.4g} rad/s is too high",
             Reason.STOP_ASKED: "a stop was asked for",
+            Reason.PAUSED: f"the control stood still, {g.value:.3g} s without a torque of its own",
+            Reason.FOLLOWING_ERROR: f"{name} does not follow: {g.value:.4g} rad from its motion",
+            Reason.FROZEN: f"{name} is frozen: not a bit of its position changed while it should "
+            f"have moved {g.value:.3g} rad",
+            Reason.RIVAL: "another controller drives this arm",
+            Reason.CLAIMING: "looking for other controllers of this arm",
         }[g.reason]
+
+    @property
+    def starved(self) -> bool:
+        """Whether the last vote lacked nothing but answers in time: nobody disagreed."""
+        groups = set()
+        for k in range(self.p):
+            if (self.working_set >> k) & 1 and self._st[k, voter.P_GROUP] >= 0:
+                groups.add(int(self._st[k, voter.P_GROUP]))
+        return len(groups) < 2 and not self._reg[voter.R_NOT_FINITE]
 
     def _no_quorum(self) -> str:
         """Why the last vote had no quorum: somebody was late, or they do not agree."""
