@@ -375,7 +375,9 @@ def _ask(options: argparse.Namespace) -> int:
     from kin_tools.bags.ask import outputs_of_messages, read_exchanges, record_exchanges
     from kin_tools.bags.writer import BagWriter
 
-    exchanges = read_exchanges(load_yaml(options.questions, longest_word=LIMIT_BYTES), str(options.questions))
+    exchanges = read_exchanges(
+        load_yaml(options.questions, longest_word=LIMIT_BYTES), str(options.questions)
+    )
     outputs = outputs_of_messages(exchanges)
     with BagWriter(options.bag, storage=options.storage) as writer:
 
