@@ -91,7 +91,9 @@ def name(field: str, value: Any, limit: int = LONGEST_NAME) -> str:
     if not isinstance(value, str):
         raise InvalidInput(field, f"must be a text, got {shortened(repr(value), 200)}")
     if len(value) > limit:
-        raise LimitExceeded(f"{field}: a name of {len(value)} characters; at most {limit} are taken")
+        raise LimitExceeded(
+            f"{field}: a name of {len(value)} characters; at most {limit} are taken"
+        )
     return value
 
 

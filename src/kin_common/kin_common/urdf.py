@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from kin_common import checks
 from kin_common.errors import InvalidInput
 from kin_common.rotations import rpy_to_matrix, transform
+from kin_common.texts import shortened
 from kin_common.yamls import load_yaml
 
 __all__ = ["Closure", "Mimic", "Urdf", "UrdfJoint", "UrdfLink", "load_closures", "load_urdf"]
@@ -198,9 +199,23 @@ def load_urdf(source: str | Path, *, name: str = "") -> Urdf:
         raise InvalidInput(name, f"is refused ({error})") from None
     if root.tag != "robot":
         raise InvalidInput(name, f"the root element must be <robot>, got <{root.tag}>")
+    _refuse_long_names(root, name)
     links = _links(root, name)
     joints = _joints(root, name, links)
     return Urdf(root.get("name", ""), _root_link(links, joints, name), links, joints, root)
+
+
+def _refuse_long_names(root: Element, name: str) -> None:
+    """Refuse names that no log line, message or screen could take."""
+    for element in root.iter():
+        for key in ("name", "link", "joint", "type"):
+            length = len(element.get(key, ""))
+            if length > checks.LONGEST_NAME:
+                raise InvalidInput(
+                    name,
+                    f"<{shortened(str(element.tag), 40)}>: {key} has {length} characters; at most"
+                    f" {checks.LONGEST_NAME} are taken",
+                )
 
 
 def load_closures(source: str | Path, *, name: str = "") -> list[Closure]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from kin_common.checks import LONGEST_NAME
 from kin_common.errors import InvalidInput
 
 __all__ = ["LIMIT_BYTES", "load_yaml"]
@@ -37,13 +38,20 @@ class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoa
         return super().construct_mapping(node, deep)
 
 
-def load_yaml(source: str | Path, *, name: str = "", limit_bytes: int = LIMIT_BYTES) -> Any:
+def load_yaml(
+    source: str | Path,
+    *,
+    name: str = "",
+    limit_bytes: int = LIMIT_BYTES,
+    longest_word: int = LONGEST_NAME,
+) -> Any:
     """Read one YAML document.
 
     Args:
         source: The text itself, or a Path to a file.
         name: What to call the text in errors; the file's name for a Path.
         limit_bytes: Largest size that is read [bytes].
+        longest_word: Most characters of a key or value that is not written as a block.
 
     Raises:
         InvalidInput: The file cannot be read, is too large, or is not valid YAML; the message holds
@@ -64,7 +72,7 @@ def load_yaml(source: str | Path, *, name: str = "", limit_bytes: int = LIMIT_BY
         name = name or "YAML"
         if len(text) > limit_bytes:
             raise InvalidInput(name, f"is larger than {limit_bytes} bytes")
-    _refuse_bombs(text, name)
+    _refuse_bombs(text, name, longest_word)
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 (a subclass of the safe loader)
     except yaml.MarkedYAMLError as error:
@@ -75,7 +83,7 @@ def load_yaml(source: str | Path, *, name: str = "", limit_bytes: int = LIMIT_BY
         raise InvalidInput(name, f"is not valid YAML ({error})") from None
 
 
-def _refuse_bombs(text: str, name: str) -> None:
+def _refuse_bombs(text: str, name: str, longest_word: int) -> None:
     """Refuse what is small to send and large to build: aliases, and nesting without end."""
     depth = 0
     try:
@@ -87,6 +95,13 @@ def _refuse_bombs(text: str, name: str) -> None:
                 depth += 1
                 if depth > _LIMIT_DEPTH:
                     raise InvalidInput(where, f"nests deeper than {_LIMIT_DEPTH} levels")
+            elif isinstance(event, yaml.ScalarEvent):
+                # Names and numbers; a text of several lines is written as a block.
+                length = len(event.value)
+                if length > longest_word and event.style not in ("|", ">"):
+                    raise InvalidInput(
+                        where, f"holds a word of {length} characters; {longest_word} are taken"
+                    )
             elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
                 depth -= 1
     except yaml.YAMLError:

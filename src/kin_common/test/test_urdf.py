@@ -124,3 +124,18 @@ def test_any_text_is_read_or_refused(text):
             load(text)
         except InvalidInput as refusal:
             assert str(refusal)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'<robot name="{"x" * 10**6}"><link name="a"/></robot>',
+        f'<robot name="r"><link name="{"x" * 10**6}"/></robot>',
+        f'<robot name="r"><link name="a"><visual name="{"x" * 1001}"/></link></robot>',
+    ],
+    ids=["robot", "link", "deeper"],
+)
+def test_endless_names_are_refused(text):
+    with pytest.raises(InvalidInput, match="name has 100") as refusal:
+        load_urdf(text)
+    assert len(str(refusal.value)) < 300
