@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,9 @@ from kin_solvers.curves import trace
 from kin_solvers.equations import Equations
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.system import System
+
+if TYPE_CHECKING:
+    from kin_solvers.frontier import Paused
 
 __all__ = ["Component", "Counters", "Manifold", "connect"]
 
@@ -87,6 +90,8 @@ class Manifold:
         stopped: Why it is not complete: "", "boxes", "memory", "time" or "cancelled".
         settled: Share of the search volume that is settled, 0 to 1.
         solve_time: Time spent [s].
+        asked: What was searched: the "ranges" of the mechanism, or given "boxes" within them.
+        paused: What a resumed search goes on from.
     """
 
     mechanism: Mechanism
@@ -101,6 +106,8 @@ class Manifold:
     stopped: str = ""
     settled: float = 1.0
     solve_time: float = 0.0
+    asked: str = "ranges"
+    paused: Paused | None = field(default=None, repr=False, compare=False)
 
     @property
     def complete(self) -> bool:
@@ -123,8 +130,10 @@ class Manifold:
                 f"{100.0 * self.settled:.4g} % of the search volume settled"
             )
         if n == 0:
-            return "proven: the mechanism has no configuration within the ranges"
-        return f"{n} boxes cover all solutions, {sure} of them certified to hold exactly one"
+            where = "the given boxes" if self.asked == "boxes" else "the ranges"
+            return f"proven: the mechanism has no configuration within {where}"
+        what = "all solutions of the given boxes" if self.asked == "boxes" else "all solutions"
+        return f"{n} boxes cover {what}, {sure} of them certified to hold exactly one"
 
     @cached_property
     def labels(self) -> NDArray[np.int64]:

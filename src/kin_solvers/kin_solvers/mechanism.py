@@ -6,9 +6,11 @@ X, Y or Z by one variable) whose product is the identity. Variables may be share
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -128,6 +130,21 @@ class Mechanism:
 
     def __post_init__(self) -> None:
         _check(self)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of the variables with their ranges and of the loops, target included."""
+        digest = hashlib.sha256()
+        for v in self.variables:
+            digest.update(f"{v.name!r} {v.kind} {float(v.lower)!r} {float(v.upper)!r};".encode())
+        for loop in self.loops:
+            digest.update(f"{loop.closure}:".encode())
+            for factor in loop.factors:
+                if isinstance(factor, Constant):
+                    digest.update(np.asarray(factor.matrix, dtype="<f8").tobytes())
+                else:
+                    digest.update(f"{factor.variable} {factor.axis} {factor.sign},".encode())
+        return digest.hexdigest()
 
     @property
     def names(self) -> tuple[str, ...]:
