@@ -189,6 +189,7 @@ class Reduced(Protocol):
 
     Attributes:
         system: The mechanism in normal form.
+        selects: Whether the unknowns are some of the variables.
         size: Number of unknowns.
         lower: Lower ends of the unknowns, shape (U,).
         upper: Upper ends.
@@ -197,6 +198,8 @@ class Reduced(Protocol):
 
     @property
     def system(self) -> System: ...
+    @property
+    def selects(self) -> bool: ...
     @property
     def size(self) -> int: ...
     @property
@@ -256,21 +259,21 @@ class ReducedSearch:
     def given(self, lower: Array, upper: Array, share: Array, quota: int) -> list[Chunk]:
         """Chunks that search boxes of configurations and nothing beyond them.
 
-        A box that unknowns describe as it is begins with them. Any other would grow on the way to
-        the unknowns and back: it is searched in all variables.
+        Where the unknowns are some of the variables, a box that leaves the others free begins with
+        them. Any other would grow on the way to the unknowns and back, and a search that is given
+        back its own open boxes might never end: it is searched in all variables.
         """
-        unit = self.reduced.system.unit
-        boxes = self.resumed(lower, upper, share)
+        system = self.reduced.system
+        unit = system.unit
         whole = np.zeros(len(lower), dtype=bool)
-        for i in range(len(lower)):
-            low, high, _ = self.reduced.to_joints(boxes.lower[i : i + 1], boxes.upper[i : i + 1])
-            slack = 1e-12 * (1.0 + np.abs(lower[i]) + np.abs(upper[i])) * unit
-            whole[i] = bool(
-                np.all(low >= lower[i] * unit - slack) and np.all(high <= upper[i] * unit + slack)
-            )
-        chunks = [
-            begin(Boxes(boxes.lower[whole], boxes.upper[whole], share[whole]), quota)
-        ] if whole.any() else []  # fmt: skip
+        chunks = []
+        if self.reduced.selects:
+            boxes = self.resumed(lower, upper, share)
+            low, high, _ = self.reduced.to_joints(boxes.lower, boxes.upper)
+            slack = 1e-12 * (1.0 + np.abs(low) + np.abs(high))
+            whole = np.all((low >= lower * unit - slack) & (high <= upper * unit + slack), axis=1)
+            if whole.any():
+                chunks = [begin(Boxes(boxes.lower[whole], boxes.upper[whole], share[whole]), quota)]
         rest = Boxes(lower[~whole] * unit, upper[~whole] * unit, share[~whole])
         none = Boxes.none(self.reduced.size)
         count = min(CHUNKS, len(rest))
