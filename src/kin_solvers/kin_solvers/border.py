@@ -25,9 +25,11 @@ __all__ = [
     "array",
     "boxes",
     "choice",
+    "index",
     "instance",
     "number",
     "own_errors",
+    "positive",
     "text",
     "whole",
 ]
@@ -67,14 +69,33 @@ def number(field: str, value: Any, refusal: Refusal = RequestError) -> float:
         return checks.number(field, value)
 
 
-def whole(field: str, value: Any, least: int, most: int = (1 << 63) - 1) -> int:
-    """A setting that is a whole number."""
+def positive(field: str, value: Any) -> float:
+    """A finite number greater than zero."""
+    with own_errors():
+        return checks.positive(field, value)
+
+
+def whole(
+    field: str,
+    value: Any,
+    least: int,
+    most: int = (1 << 63) - 1,
+    refusal: Refusal = SettingsError,
+) -> int:
+    """A whole number within limits."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise SettingsError(field, f"must be a whole number, got {shown(value)}")
+        raise refusal(field, f"must be a whole number, got {shown(value)}")
     if not least <= value <= most:
-        limits = f"between {least} and {most}" if most < 1 << 62 else f"at least {least}"
-        raise SettingsError(field, f"must be {limits}, got {shown(value)}")
+        limits = f"at least {least}" if value < least else f"at most {most}"
+        raise refusal(field, f"must be {limits}, got {shown(value)}")
     return int(value)
+
+
+def index(field: str, value: Any, count: int) -> int:
+    """The number of one of ``count`` things."""
+    if count == 0:
+        raise RequestError(field, "there is none")
+    return whole(field, value, 0, count - 1, RequestError)
 
 
 def choice(field: str, value: Any, allowed: Sequence[str]) -> str:

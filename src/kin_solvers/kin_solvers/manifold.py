@@ -14,8 +14,10 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
+from kin_solvers import border
 from kin_solvers.curves import trace
 from kin_solvers.equations import Equations
+from kin_solvers.errors import RequestError
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.system import System
 
@@ -27,6 +29,8 @@ __all__ = ["Component", "Counters", "Manifold", "connect"]
 Array = NDArray[np.float64]
 
 _TWO_PI = 2.0 * math.pi
+#: Points that may be asked for.
+MAX_REFINED = 1_000_000
 #: Boxes of a component that are looked at to estimate its dimension.
 _SAMPLES = 5
 
@@ -213,6 +217,8 @@ class Manifold:
             Points, shape (P, V) [rad, m], and whether the curve is closed. Neighbours are near each
             other: angles run on over +-pi.
         """
+        component = border.index("component", component, len(self.components))
+        step = None if step is None else border.positive("step", step)
         system = System.of(self.mechanism)
         start = self.components[component].point
         if start is None:
@@ -220,7 +226,7 @@ class Manifold:
         points, closed = trace(
             Equations(system),
             start * system.unit,
-            step=step or self.sigma,
+            step=self.sigma if step is None else step,
             limits=self._limits(system),
         )
         return points / system.unit, closed
@@ -235,6 +241,7 @@ class Manifold:
             Points, shape (P, V) [rad, m], and the component of each, shape (P,). P is smaller than
             count where Newton finds no solution near a box.
         """
+        count = border.whole("count", count, 0, MAX_REFINED, RequestError)
         n = len(self.lower)
         size = len(self.mechanism.variables)
         if n == 0 or count <= 0:
@@ -263,7 +270,8 @@ class Manifold:
 
     def contains(self, q: ArrayLike, slack: float = 1e-12) -> bool:
         """Whether a configuration, shape (V,) [rad, m], lies in a box or an unfinished box."""
-        point = np.asarray(q, dtype=np.float64)
+        point = border.array("q", q, (len(self.mechanism.variables),))
+        slack = border.number("slack", slack)
         cyclic = np.array([v.cyclic for v in self.mechanism.variables])
         for lower, upper in (
             (self.lower, self.upper),
@@ -279,7 +287,7 @@ class Manifold:
 
     def distances(self, seed: ArrayLike) -> Array:
         """Euclidean distance of every box from a configuration, shape (N,) [rad, m]."""
-        point = np.asarray(seed, dtype=np.float64)
+        point = border.array("seed", seed, (len(self.mechanism.variables),))
         cyclic = np.array([v.cyclic for v in self.mechanism.variables])
         middle, half = 0.5 * (self.lower + self.upper), 0.5 * (self.upper - self.lower)
         gap = middle - point
