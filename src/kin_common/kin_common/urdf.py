@@ -182,9 +182,13 @@ def load_urdf(source: str | Path, *, name: str = "") -> Urdf:
     if isinstance(source, Path):
         name = name or str(source)
         try:
+            if source.stat().st_size > LIMIT_BYTES:
+                raise InvalidInput(name, f"is larger than {LIMIT_BYTES} bytes")
             data = source.read_bytes()
         except OSError as error:
             raise InvalidInput(name, f"cannot be read ({error.strerror})") from None
+    elif not isinstance(source, str):
+        raise InvalidInput(name or "URDF", f"must be a text or a Path, got {checks.shown(source)}")
     else:
         name = name or "URDF"
         data = source.encode("utf-8", "surrogatepass")

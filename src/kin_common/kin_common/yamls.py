@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from kin_common.checks import MAX_NAME
+from kin_common.checks import MAX_NAME, shown
 from kin_common.errors import InvalidInput
 
 __all__ = ["LIMIT_BYTES", "LIMIT_EXPANSION", "load_yaml"]
@@ -111,6 +111,8 @@ def load_yaml(source: str | Path, *, name: str = "", limit_bytes: int = LIMIT_BY
             raise InvalidInput(name, f"cannot be read ({error.strerror})") from None
         except UnicodeDecodeError:
             raise InvalidInput(name, "is not a UTF-8 text") from None
+    elif not isinstance(source, str):
+        raise InvalidInput(name or "YAML", f"must be a text or a Path, got {shown(source)}")
     else:
         text = source
         name = name or "YAML"

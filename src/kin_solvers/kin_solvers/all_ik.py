@@ -15,7 +15,7 @@ from kin_solvers import border
 from kin_solvers.equations import Equations
 from kin_solvers.errors import SettingsError
 from kin_solvers.manifold import Manifold
-from kin_solvers.mechanism import Mechanism
+from kin_solvers.mechanism import MAX_MAGNITUDE, Mechanism
 from kin_solvers.solve import Settings, solve
 from kin_solvers.system import System
 
@@ -71,6 +71,8 @@ def solve_all_ik(
     """
     n = len(border.instance("arm", arm, Mechanism).variables)
     start = np.zeros(n) if seed is None else border.array("seed", seed, (n,), SettingsError)
+    if np.abs(start).max() > MAX_MAGNITUDE:
+        raise SettingsError("seed", f"reaches beyond {MAX_MAGNITUDE:g}")
     manifold = solve(arm, Settings(sigma=0.1) if settings is None else settings, task=task)
     points, labels, certified, dimension = _points(arm, manifold)
     positions, parents = _turns(arm, points)

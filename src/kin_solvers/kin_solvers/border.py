@@ -23,13 +23,13 @@ from kin_solvers.mechanism import MAX_MAGNITUDE, Mechanism
 __all__ = [
     "MAX_NAME",
     "array",
+    "at_least",
     "boxes",
     "choice",
     "index",
     "instance",
     "number",
     "own_errors",
-    "positive",
     "text",
     "whole",
 ]
@@ -69,10 +69,12 @@ def number(field: str, value: Any, refusal: Refusal = RequestError) -> float:
         return checks.number(field, value)
 
 
-def positive(field: str, value: Any) -> float:
-    """A finite number greater than zero."""
-    with own_errors():
-        return checks.positive(field, value)
+def at_least(field: str, value: Any, least: float) -> float:
+    """A finite number that is not too small."""
+    result = number(field, value)
+    if result < least:
+        raise RequestError(field, f"must be at least {least:g}, got {result:g}")
+    return result
 
 
 def whole(

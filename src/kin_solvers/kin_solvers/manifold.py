@@ -29,6 +29,8 @@ __all__ = ["Component", "Counters", "Manifold", "connect"]
 Array = NDArray[np.float64]
 
 _TWO_PI = 2.0 * math.pi
+#: Shortest step along a curve [rad, m].
+MIN_STEP = 1e-6
 #: Points that may be asked for.
 MAX_REFINED = 1_000_000
 #: Boxes of a component that are looked at to estimate its dimension.
@@ -218,7 +220,7 @@ class Manifold:
             other: angles run on over +-pi.
         """
         component = border.index("component", component, len(self.components))
-        step = None if step is None else border.positive("step", step)
+        step = None if step is None else border.at_least("step", step, MIN_STEP)
         system = System.of(self.mechanism)
         start = self.components[component].point
         if start is None:

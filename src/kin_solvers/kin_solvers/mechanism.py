@@ -67,7 +67,7 @@ class Variable:
     def __post_init__(self) -> None:
         with _own_errors():
             where = f"variables.{checks.name('variables.name', self.name)}"
-            if self.kind not in ("rotation", "translation"):
+            if not isinstance(self.kind, str) or self.kind not in ("rotation", "translation"):
                 raise MechanismError(
                     f"{where}.type",
                     f"must be 'rotation' or 'translation', got {checks.shown(self.kind)}",
@@ -276,13 +276,13 @@ def _transform(where: str, matrix: ArrayLike) -> Matrix:
         result = checks.shape(where, matrix, (4, 4)).copy()
     except InvalidInput as error:
         raise MechanismError(error.field, error.problem) from None
+    if np.abs(result).max() > MAX_MAGNITUDE:
+        raise MechanismError(where, f"a length is larger than {MAX_MAGNITUDE:g} m")
     R = result[:3, :3]
     if np.abs(R @ R.T - np.eye(3)).max() > MAX_DEFECT or np.linalg.det(R) < 0.0:
         raise MechanismError(where, "the upper left 3x3 block is no rotation")
     if np.abs(result[3] - (0.0, 0.0, 0.0, 1.0)).max() > 0.0:
         raise MechanismError(where, "the last row must be 0, 0, 0, 1")
-    if np.abs(result).max() > MAX_MAGNITUDE:
-        raise MechanismError(where, f"a length is larger than {MAX_MAGNITUDE:g} m")
     # Nearest rotation: the bound on rounding counts on orthonormal constants.
     u, _, vt = np.linalg.svd(R)
     nearest = u @ vt
@@ -358,7 +358,7 @@ def _check_range(where: str, lower: float, upper: float) -> None:
 
 
 def _check_loop(where: str, loop: Loop, count: int) -> set[int]:
-    if loop.closure not in ("pose", "point"):
+    if not isinstance(loop.closure, str) or loop.closure not in ("pose", "point"):
         raise MechanismError(
             f"{where}.closure", f"must be 'pose' or 'point', got {checks.shown(loop.closure)}"
         )

@@ -114,7 +114,7 @@ class _Reader:
         where = f"variables.{name}"
         table = self._table(where, {} if data is None else data, {"type", "range"}, set())
         kind = table.get("type", "rotation")
-        if kind not in ("rotation", "translation"):
+        if not isinstance(kind, str) or kind not in ("rotation", "translation"):
             raise MechanismError(
                 f"{where}.type", f"must be rotation or translation, got {shown(kind)}"
             )
@@ -132,7 +132,7 @@ class _Reader:
         if ("chain" in table) == ("dh" in table):
             raise MechanismError(where, "needs either chain or dh")
         closure = table.get("closure", "pose")
-        if closure not in ("pose", "point"):
+        if not isinstance(closure, str) or closure not in ("pose", "point"):
             raise MechanismError(
                 f"{where}.closure", f"must be pose or point, got {shown(closure)}"
             )
@@ -211,7 +211,7 @@ class _Reader:
             result[:3, :3] = rpy_to_matrix(r, p, y)
         elif "quaternion" in table:
             q = np.array(self._vector(f"{where}.quaternion", table["quaternion"], 4))
-            norm = float(np.linalg.norm(q))
+            norm = math.hypot(*q)
             if abs(norm - 1.0) > MAX_NORM_DEFECT:
                 raise MechanismError(f"{where}.quaternion", f"must be of norm 1, got {norm:.7g}")
             result[:3, :3] = quaternion_to_matrix(q / norm)
