@@ -157,7 +157,8 @@ class _Count:
         if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
             self._open.append([event.anchor, 1, 1])
             self._check_depth(len(self._open), event)
-            self._anchors.pop(event.anchor, None)  # its own name inside it is a cycle
+            if event.anchor is not None:
+                self._anchors.pop(event.anchor, None)  # its own name inside it is a cycle
         elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
             anchor, nodes, levels = self._open.pop()
             self._add(anchor, nodes, levels)

@@ -90,7 +90,10 @@ def test_names_of_closures_are_texts(field, value):
 
 
 def test_errors_are_short_whatever_is_wrong():
-    for old, new in (('xyz="0 0 2"', f'xyz="{"x" * 100_000}"'), ('type="fixed"', f'type="{"f" * 9999}"')):
+    for old, new in (
+        ('xyz="0 0 2"', f'xyz="{"x" * 100_000}"'),
+        ('type="fixed"', f'type="{"f" * 9999}"'),
+    ):
         with pytest.raises(InvalidInput) as refusal:
             load_urdf(ARM.replace(old, new))
         assert len(str(refusal.value)) < 600

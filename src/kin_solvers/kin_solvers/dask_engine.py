@@ -7,11 +7,12 @@ The boxes of a worker that dies are solved again by another, because dask runs t
 
 from __future__ import annotations
 
+import queue
 import socket
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,7 +33,7 @@ LOCAL_TIME = 0.3
 #: Tasks for each worker in a stretch of work: the second waits there while the first runs.
 TASKS = 2
 #: Time allowed to reach the scheduler [s], and to be admitted by it.
-REACH_TIME, ADMIT_TIME = 1.2, 1.5
+REACH_TIME, ADMIT_TIME = 1.0, 1.9
 #: Searches that a worker keeps: to make one takes longer than a short task.
 _KEPT = 8
 _searches: OrderedDict[tuple[str, str, float, float], Search] = OrderedDict()
@@ -71,15 +72,10 @@ def advance_on_cluster(
     search: Search, mechanism: Mechanism, frontier: Frontier, settings: Settings, task: Task
 ) -> tuple[Frontier, str]:
     """Go on within the budgets on the cluster behind ``settings.scheduler``."""
-    from distributed import Client
-
     if not settings.scheduler:
         raise SettingsError("scheduler", "must be the address of a dask scheduler")
     _reach(settings.scheduler)
-    try:
-        client = Client(settings.scheduler, timeout=ADMIT_TIME, set_as_default=False)
-    except Exception as error:  # dask raises what it likes, AssertionError too
-        raise _silent(settings.scheduler, error) from None
+    client = _admitted(settings.scheduler)
     with client, Local(search, task, 1) as local:
         runner = _Runner(client, mechanism, settings, task, local)
         if not runner.workers():
@@ -109,24 +105,45 @@ def _reach(address: str) -> None:
     if parts.scheme == "inproc":
         return
     if parts.scheme not in ("tcp", "tls", "ucx", "ws", "wss") or not host or not port:
-        raise SettingsError(
-            "scheduler", f"{address!r} is no address such as tcp://10.0.0.5:8786"
-        )
-    failure: list[Any] = ["no answer in time"]
+        raise SettingsError("scheduler", f"{address!r} is no address such as tcp://10.0.0.5:8786")
 
     def knock() -> None:
-        try:
-            socket.create_connection((host, port), timeout=REACH_TIME).close()
-            failure[0] = None
-        except (OSError, UnicodeError) as error:
-            failure[0] = error
+        socket.create_connection((host, port), timeout=REACH_TIME).close()
 
-    # In a thread of its own: names are looked up without a limit of time.
-    thread = threading.Thread(target=knock, name="scheduler", daemon=True)
-    thread.start()
-    thread.join(REACH_TIME)
-    if failure[0] is not None:
-        raise _silent(address, failure[0])
+    _in_time(address, knock, REACH_TIME)
+
+
+def _admitted(address: str) -> Any:
+    """A client of the scheduler."""
+    from distributed import Client
+
+    return _in_time(
+        address, lambda: Client(address, timeout=ADMIT_TIME, set_as_default=False), ADMIT_TIME
+    )
+
+
+def _in_time(address: str, work: Callable[[], Any], limit: float) -> Any:
+    """The result of a function that may take for ever, or an error after a time [s].
+
+    In a thread of its own, which is given up: names are looked up without a limit of time, and dask
+    waits without one for a scheduler that takes the call and says nothing.
+    """
+    results: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            results.put((work(), None))
+        except Exception as error:  # dask raises what it likes, AssertionError too
+            results.put((None, error))
+
+    threading.Thread(target=run, name="scheduler", daemon=True).start()
+    try:
+        result, error = results.get(timeout=limit)
+    except queue.Empty:
+        raise _silent(address, "no answer in time") from None
+    if error is not None:
+        raise _silent(address, error)
+    return result
 
 
 class _Runner:

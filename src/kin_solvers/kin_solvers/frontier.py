@@ -102,13 +102,13 @@ class Search(Protocol):
 
     Attributes:
         chunk: Boxes that make a chunk of work; depends on the mechanism only.
-        numbers: Numbers that a box holds at most, for the budget of memory.
     """
 
     chunk: int
 
     @property
-    def numbers(self) -> int: ...
+    def numbers(self) -> int:
+        """Numbers that a box holds at most."""
 
     def initial(self) -> Boxes:
         """The whole search space."""
@@ -216,11 +216,13 @@ class Paused:
         frontier: Where the search stands.
         lower: Boxes that were found, before any was certified or dropped, shape (N, V) [rad, m].
         upper: Their upper ends.
+        examined: Whether certificates were looked for in them.
     """
 
     frontier: Frontier
     lower: Array
     upper: Array
+    examined: bool = False
 
     def found(self, boxes: tuple[Array, Array]) -> bool:
         """Whether these are the boxes that were found."""

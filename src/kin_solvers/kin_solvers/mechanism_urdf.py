@@ -13,7 +13,15 @@ from kin_common.rotations import exp_so3, inverse_transform, transform
 from kin_common.urdf import Closure, Urdf, UrdfJoint
 from kin_solvers import border
 from kin_solvers.errors import MechanismError, SizeError
-from kin_solvers.mechanism import MAX_FACTORS, MAX_LOOPS, Constant, Loop, Mechanism, Motion, Variable
+from kin_solvers.mechanism import (
+    MAX_FACTORS,
+    MAX_LOOPS,
+    Constant,
+    Loop,
+    Mechanism,
+    Motion,
+    Variable,
+)
 
 __all__ = ["arm_from_urdf", "loops_from_urdf"]
 

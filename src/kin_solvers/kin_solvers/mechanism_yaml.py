@@ -133,9 +133,7 @@ class _Reader:
             raise MechanismError(where, "needs either chain or dh")
         closure = table.get("closure", "pose")
         if not isinstance(closure, str) or closure not in ("pose", "point"):
-            raise MechanismError(
-                f"{where}.closure", f"must be pose or point, got {shown(closure)}"
-            )
+            raise MechanismError(f"{where}.closure", f"must be pose or point, got {shown(closure)}")
         key = "chain" if "chain" in table else "dh"
         steps = table[key]
         if not isinstance(steps, list) or not steps:
@@ -223,9 +221,7 @@ class _Reader:
     @staticmethod
     def _vector(where: str, data: Any, size: int) -> list[float]:
         if not isinstance(data, list) or len(data) != size:
-            raise MechanismError(
-                where, f"must be a list of {size} numbers, got {shown(data)}"
-            )
+            raise MechanismError(where, f"must be a list of {size} numbers, got {shown(data)}")
         return [checks.number(f"{where}[{k}]", x) for k, x in enumerate(data)]
 
     @staticmethod

@@ -500,11 +500,10 @@ def solve(
         raw = (lower, upper)
         left = frontier.unfinished(search)
         certified, extra = np.zeros(len(lower), dtype=bool), Counters()
-        known = None if resume is None else resume.paused
-        if known is not None and len(left) and known.found(raw):
-            assert resume is not None
+        examine = settings.certify and task.flag[0] == 0
+        if examine and len(left) and resume is not None and _examined(resume, raw):
             lower, upper, certified = resume.lower, resume.upper, resume.certified
-        elif settings.certify and len(lower) and task.flag[0] == 0:
+        elif examine and len(lower):
             lower, upper, certified, extra = _certify(
                 mechanism, system, lower, upper, settings, task
             )
@@ -527,8 +526,13 @@ def solve(
         settled=1.0 if len(left) == 0 else max(0.0, 1.0 - float(left.share.sum())),
         solve_time=time.perf_counter() - started,
         asked=asked,
-        paused=Paused(frontier, *raw),
+        paused=Paused(frontier, *raw, examined=examine),
     )
+
+
+def _examined(resume: Manifold, found: tuple[Array, Array]) -> bool:
+    """Whether certificates were looked for in these boxes before, and no box has come since."""
+    return resume.paused is not None and resume.paused.examined and resume.paused.found(found)
 
 
 def _question(mechanism: Mechanism, settings: Settings) -> str:

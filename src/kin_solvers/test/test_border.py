@@ -125,9 +125,9 @@ WRONG = {
     "1e300": 1e300, "complex": 1j, "list": [], "pair": [1, 2], "three": (1.0, 2.0, 3.0),
     "ragged": [[1.0], [2.0, 3.0]], "nested": [[[[1.0]]]], "texts": ["a", "b", "c", "d"],
     "nones": [None] * 4, "huge list": [10**400] * 4, "1e300s": [1e300] * 4,
-    "nans": [[math.nan] * 4] * 4, "four": [0.0] * 4, "table": {}, "table of tables": {"a": {"b": 1}},
+    "nans": [[math.nan] * 4] * 4, "four": [0.0] * 4, "table": {}, "tables": {"a": {"b": 1}},
     "set": {1, 2}, "object": object(), "class": int, "function": len, "date": datetime.date.min,
-    "empty array": np.empty((0, 4)), "array": np.ones((4, 4)), "deep array": np.ones((2, 2, 2, 2)),
+    "empty array": np.empty((0, 4)), "array": np.ones((4, 4)), "deep array": np.ones((2, 2, 2)),
     "bool array": np.zeros(4, dtype=bool), "text array": np.array(["a"] * 4),
     "object array": np.array([object()] * 4), "wide array": np.zeros((4, 1000)),
     "sheared": np.eye(4) * 1.1, "numpy float": np.float32(0.5), "numpy whole": np.int16(1),
@@ -254,7 +254,8 @@ def test_boxes_are_not_ranges_when_they_are_resumed():
 YAML = """
 name: four_bar
 angles: degrees
-variables: {a: {type: rotation}, b: {range: [-180, 180]}, c: {}, d: {type: translation, range: [0, 1]}}
+variables:
+  {a: {type: rotation}, b: {range: [-180, 180]}, c: {}, d: {type: translation, range: [0, 1]}}
 loops:
   - name: one
     closure: pose
@@ -275,9 +276,9 @@ loops:
 def places(data, path=()):
     """Paths to every value of a document."""
     yield path
-    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()  # fmt: skip
-    for key, value in items:
-        yield from places(value, (*path, key))
+    if isinstance(data, (dict, list)):
+        for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+            yield from places(value, (*path, key))
 
 
 def changed(data, path, value):
@@ -317,7 +318,7 @@ def test_every_value_of_a_mechanism_file_replaced():
         (("name: four_bar", f"name: {'n' * 1000}"), "more than the limit of 512"),
         (("name: four_bar", "name: !!binary aGVsbG8="), "of the type binary is not allowed"),
         (("range: [-180, 180]", "range: [-180, 1:30]"), "'1:30' is no number"),
-        (("quaternion: [0, 0, 0, 1]", "quaternion: [0, 0, 0, 0.995]"), "must be of norm 1, got 0.995"),
+        (("[0, 0, 0, 1]}", "[0, 0, 0, 0.995]}"), "must be of norm 1, got 0.995"),
         (("{a: {type", "{1: {}, a: {type"), "variables: must be a text, got 1"),
         (("{a: {type", "{~: {}, a: {type"), "variables: must be a text, got None"),
         (("type: rotation", "type: [rotation]"), "must be rotation or translation"),
@@ -409,8 +410,10 @@ def test_a_follower_of_a_fixed_joint_stands_still():
       <joint name="j2" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
         <limit lower="-2" upper="2" velocity="1"/><mimic joint="j1" multiplier="2.5" offset="0.1"/>
       </joint>
-      <joint name="j3" type="continuous"><parent link="b"/><child link="c"/><axis xyz="1 0 0"/></joint>
-      <joint name="j4" type="continuous"><parent link="c"/><child link="tip"/><axis xyz="0 1 0"/></joint>
+      <joint name="j3" type="continuous"><parent link="b"/><child link="c"/><axis xyz="1 0 0"/>
+      </joint>
+      <joint name="j4" type="continuous"><parent link="c"/><child link="tip"/><axis xyz="0 1 0"/>
+      </joint>
     </robot>"""
     arm = arm_from_urdf(load_urdf(text), np.eye(4))
     assert arm.names == ("j3", "j4")
