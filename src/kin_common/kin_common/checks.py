@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from kin_common.errors import InvalidInput, LimitExceeded
 
 __all__ = [
-    "MAX_NAME",
+    "LONGEST_NAME",
     "count",
     "finite",
     "name",
@@ -24,11 +24,12 @@ __all__ = [
     "shape",
     "shown",
     "text",
+    "title",
     "within",
 ]
 
-#: Longest name that a file or a request may give something [characters].
-MAX_NAME = 512
+#: Longest name of a robot, link, joint, goal or file [characters].
+LONGEST_NAME = 1000
 #: Longest picture of a wrong value in an error [characters].
 _MAX_SHOWN = 80
 
@@ -48,7 +49,7 @@ def shown(value: Any) -> str:
     return picture if len(picture) <= 2 * _MAX_SHOWN else picture[: 2 * _MAX_SHOWN] + "..."
 
 
-def text(field: str, value: Any, longest: int = MAX_NAME) -> str:
+def text(field: str, value: Any, longest: int = LONGEST_NAME) -> str:
     """Return ``value`` if it is a text of bounded length, perhaps empty."""
     if not isinstance(value, str):
         raise InvalidInput(field, f"must be a text, got {shown(value)}")
@@ -59,11 +60,22 @@ def text(field: str, value: Any, longest: int = MAX_NAME) -> str:
     return value
 
 
-def name(field: str, value: Any, longest: int = MAX_NAME) -> str:
+def title(field: str, value: Any, longest: int = LONGEST_NAME) -> str:
     """Return ``value`` if it is a text of bounded length that is not empty."""
     if not text(field, value, longest):
         raise InvalidInput(field, "is empty")
     return str(value)
+
+
+def name(field: str, value: Any, limit: int = LONGEST_NAME) -> str:
+    """Return ``value`` if it is a text that is short enough to be a name."""
+    if not isinstance(value, str):
+        raise InvalidInput(field, f"must be a text, got {shown(value)}")
+    if len(value) > limit:
+        raise LimitExceeded(
+            f"{field}: a name of {len(value)} characters; at most {limit} are taken"
+        )
+    return value
 
 
 def finite(field: str, values: ArrayLike) -> NDArray[np.float64]:
@@ -136,8 +148,8 @@ def one_of(field: str, value: str, allowed: Collection[str]) -> str:
         return value
     names = sorted(allowed)
     # Nearness takes the product of the lengths: only for what a person may have mistyped.
-    near = difflib.get_close_matches(value, names[:1000], n=1) if len(value) <= MAX_NAME else []
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    near = difflib.get_close_matches(value, names[:1000], n=1) if len(value) <= LONGEST_NAME else []
+    hint = f"; did you mean {near[0]!r}?" if near else "."
     listing = ", ".join(names[:40]) + (", ..." if len(names) > 40 else "") if names else "none"
     raise InvalidInput(field, f"{shown(value)} is not known{hint} Known: {listing}")
 

@@ -226,16 +226,16 @@ def load_closures(source: str | Path, *, name: str = "") -> list[Closure]:
         if not isinstance(entry, dict):
             raise InvalidInput(where, "must be a mapping")
         rest = {str(key): value for key, value in entry.items()}
-        title = checks.name(f"{where}.name", rest.pop("name", f"closure_{i}"))
+        title = checks.title(f"{where}.name", rest.pop("name", f"closure_{i}"))
         if title in names:
             raise InvalidInput(where, f"the name {title!r} is used twice")
         names.add(title)
         closure = Closure(
             name=title,
-            type=checks.name(f"{where}.type", _required(rest, "type", where)),
-            link_a=checks.name(f"{where}.link_a", _required(rest, "link_a", where)),
+            type=checks.title(f"{where}.type", _required(rest, "type", where)),
+            link_a=checks.title(f"{where}.link_a", _required(rest, "link_a", where)),
             origin_a=_origin(rest.pop("origin_a", None), f"{where}.origin_a"),
-            link_b=checks.name(f"{where}.link_b", _required(rest, "link_b", where)),
+            link_b=checks.title(f"{where}.link_b", _required(rest, "link_b", where)),
             origin_b=_origin(rest.pop("origin_b", None), f"{where}.origin_b"),
             axis=_unit(rest.pop("axis", (0.0, 0.0, 1.0)), f"{where}.axis"),
             options=rest,
@@ -278,7 +278,7 @@ def _links(root: Element, name: str) -> dict[str, UrdfLink]:
         title = element.get("name")
         if not title:
             raise InvalidInput(name, "a <link> has no name")
-        checks.name(f"{name}: link name", title)
+        checks.title(f"{name}: link name", title)
         if title in links:
             raise InvalidInput(name, f"the link name {title!r} is used twice")
         links[title] = UrdfLink(title)
@@ -294,7 +294,7 @@ def _joints(root: Element, name: str, links: Mapping[str, UrdfLink]) -> dict[str
         title = element.get("name")
         if not title:
             raise InvalidInput(name, "a <joint> has no name")
-        checks.name(f"{name}: joint name", title)
+        checks.title(f"{name}: joint name", title)
         where = f"{name}: joint {title!r}"
         if title in joints:
             raise InvalidInput(where, "the name is used twice")

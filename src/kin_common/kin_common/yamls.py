@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from kin_common.checks import MAX_NAME, shown
+from kin_common.checks import LONGEST_NAME, shown
 from kin_common.errors import InvalidInput
 
 __all__ = ["LIMIT_BYTES", "LIMIT_EXPANSION", "load_yaml"]
@@ -47,9 +47,10 @@ class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoa
                 raise _refusal(key_node, "a key must be a plain value") from None
             if known:
                 raise _refusal(key_node, f"the key {key!r} stands here twice")
-            if isinstance(key, str) and len(key) > MAX_NAME:
+            if isinstance(key, str) and len(key) > LONGEST_NAME:
                 raise _refusal(
-                    key_node, f"a key of {len(key)} characters, more than the limit of {MAX_NAME}"
+                    key_node,
+                    f"a key of {len(key)} characters, more than the limit of {LONGEST_NAME}",
                 )
             seen.add(key)
         return super().construct_mapping(node, deep)

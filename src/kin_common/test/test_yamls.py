@@ -53,7 +53,7 @@ def test_merge_keys():
         ("a: " + "9" * 400, "a whole number of 400 digits is too large"),
         ("a: " + "9" * 5000, "a whole number of 5000 digits is too large"),
         ("a: 18446744073709551616", "is too large"),
-        ("k" * 513 + ": 1", "a key of 513 characters, more than the limit of 512"),
+        ("k" * 1001 + ": 1", "a key of 1001 characters, more than the limit of 1000"),
         ("? [a]\n: 1", "a key must be a plain value"),
     ],
 )  # fmt: skip

@@ -21,7 +21,6 @@ from kin_solvers.errors import CuikError, RequestError, SettingsError, SizeError
 from kin_solvers.mechanism import MAX_MAGNITUDE, Mechanism
 
 __all__ = [
-    "MAX_NAME",
     "array",
     "at_least",
     "boxes",
@@ -39,8 +38,6 @@ Refusal = Callable[[str, str], CuikError]
 T = TypeVar("T")
 
 _TWO_PI = 2.0 * math.pi
-#: Longest name or address [characters].
-MAX_NAME = checks.MAX_NAME
 
 
 @contextmanager

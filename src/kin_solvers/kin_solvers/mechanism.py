@@ -66,7 +66,7 @@ class Variable:
 
     def __post_init__(self) -> None:
         with _own_errors():
-            where = f"variables.{checks.name('variables.name', self.name)}"
+            where = f"variables.{checks.title('variables.name', self.name)}"
             if not isinstance(self.kind, str) or self.kind not in ("rotation", "translation"):
                 raise MechanismError(
                     f"{where}.type",

@@ -92,7 +92,7 @@ class _Reader:
             raise MechanismError("variables", "must map names to {type, range}")
         _count("variables", len(table["variables"]), MAX_VARIABLES)
         variables = tuple(
-            self._variable(checks.name("variables", k), v) for k, v in table["variables"].items()
+            self._variable(checks.title("variables", k), v) for k, v in table["variables"].items()
         )
         self.names = [v.name for v in variables]
         self.kinds = [v.kind for v in variables]
@@ -107,7 +107,7 @@ class _Reader:
             target = pose if k == 0 else target
         if len(loops) > 1:
             target = None
-        name = checks.name("name", table.get("name", "mechanism"))
+        name = checks.title("name", table.get("name", "mechanism"))
         return Mechanism(name, variables, tuple(loops), target=target)
 
     def _variable(self, name: str, data: Any) -> Variable:
@@ -147,7 +147,7 @@ class _Reader:
         if "target" in table:
             target = self._transform(f"{where}.target", table["target"])
             factors.append(Constant(inverse_transform(target)))
-        name = checks.name(f"{where}.name", table.get("name", where))
+        name = checks.title(f"{where}.name", table.get("name", where))
         return Loop(tuple(factors), closure, name), target
 
     def _step(self, where: str, step: Any) -> list[Constant | Motion]:

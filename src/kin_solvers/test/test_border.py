@@ -293,7 +293,7 @@ def changed(data, path, value):
 def test_every_value_of_a_mechanism_file_replaced():
     data = yaml.safe_load(YAML)
     assert load_mechanism(YAML).name == "four_bar"
-    wrong = [None, True, "", "x" * 2000, [], {}, [None], {1: 2}, math.nan, 1e300, 10**30, -1,
+    wrong = [None, True, "", "x" * 3000, [], {}, [None], {1: 2}, math.nan, 1e300, 10**30, -1,
              b"\xff\x00", datetime.date.min, [1.0] * 4]  # fmt: skip
     refused = 0
     for path in places(data):
@@ -315,7 +315,7 @@ def test_every_value_of_a_mechanism_file_replaced():
         (("name: four_bar", "name: [a, b]"), "name: must be a text"),
         (("name: four_bar", "name: null"), "name: must be a text, got None"),
         (("name: one", "name: null"), "loops[0].name: must be a text"),
-        (("name: four_bar", f"name: {'n' * 1000}"), "more than the limit of 512"),
+        (("name: four_bar", f"name: {'n' * 2000}"), "more than the limit of 1000"),
         (("name: four_bar", "name: !!binary aGVsbG8="), "of the type binary is not allowed"),
         (("range: [-180, 180]", "range: [-180, 1:30]"), "'1:30' is no number"),
         (("[0, 0, 0, 1]}", "[0, 0, 0, 0.995]}"), "must be of norm 1, got 0.995"),
