@@ -472,7 +472,9 @@ def release_and_vote(
             reg[R_MODE] == ECHO,
         )
         alone = voting.members(reg[R_WORKING]) == 1 and reg[R_SINGLE] == 0
-        if not alone and _decide(reg, st, data_f, results, results_f, owner, locked, tau):
+        if not alone and _decide(
+            reg, st, data_f, results, results_f, owner, locked, tau
+        ):
             reg[R_DECIDED] = 1
             break
         now = now_ns(clock)

@@ -305,9 +305,7 @@ def test_a_panel_that_failed_once_recovers_and_the_others_go_on(ros, monkeypatch
     dashboard = ros.add(Dashboard, {"port": 0, "rate": 20.0})
     drawn = {panel.key: 0 for panel in dashboard.panels}
     for panel in dashboard.panels:
-        monkeypatch.setattr(
-            panel, "draw", lambda key=panel.key: drawn.update({key: drawn[key] + 1})
-        )
+        monkeypatch.setattr(panel, "draw", lambda key=panel.key: drawn.update({key: drawn[key] + 1}))
         dashboard.guarded[f"panel {panel.key}"].action = panel.draw
     page, other = Looking(), Looking()
     dashboard.page._sessions.update({1: page, 2: other})
@@ -332,9 +330,7 @@ def test_a_panel_that_failed_once_recovers_and_the_others_go_on(ros, monkeypatch
         lambda: dashboard.diagnostics.status().level == DiagnosticStatus.OK, 20.0, "its recovery"
     )
     page.broken = 3
-    wait_until(
-        lambda: page.broken == 0 and page.updates > other.updates - 2, 20.0, "the other page"
-    )
+    wait_until(lambda: page.broken == 0 and page.updates > other.updates - 2, 20.0, "the other page")
     dashboard.page._sessions.clear()
 
 

@@ -121,7 +121,9 @@ def test_each_of_its_loops_is_killed_and_found_out(ros, kind, monkeypatch):
             "diagnostics": any(
                 text in s.message and s.level == DiagnosticStatus.ERROR for s in shown
             ),
-            "monitor": any(text in n.message and n.health == NodeState.UNHEALTHY for n in watched),
+            "monitor": any(
+                text in n.message and n.health == NodeState.UNHEALTHY for n in watched
+            ),
         }
 
     alive = {}

@@ -132,9 +132,7 @@ def start(domain):
 def held_by(pid):
     """Names in shared memory that a process has mapped or open."""
     maps = Path(f"/proc/{pid}/maps").read_text()
-    names = {
-        line.split("/dev/shm/")[1] for line in maps.splitlines() if "/dev/shm/fastrtps" in line
-    }
+    names = {line.split("/dev/shm/")[1] for line in maps.splitlines() if "/dev/shm/fastrtps" in line}
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         target = os.readlink(descriptor)
         if target.startswith("/dev/shm/fastrtps"):
