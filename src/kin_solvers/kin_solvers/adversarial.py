@@ -382,7 +382,7 @@ def adversarial_campaign(seed: int, boxes: int, *, part: float = 1.0) -> Verdict
         lower, upper = _boxes(rng, system.lower, system.upper, q, boxes, system.cyclic)
         return try_paper(case.mechanism, system, q, lower, upper, limit=2)
     elif kernel == "solve":
-        return _try_solve(rng, max(1, boxes // 10))
+        return _try_solve(rng, max(1, boxes // 25))
     else:
         loops = 1 + int(rng.uniform() < 0.2)
         case = hard_loop(rng, joints, loops=loops, point=bool(rng.uniform() < 0.2))
