@@ -382,7 +382,7 @@ def adversarial_campaign(seed: int, boxes: int, *, part: float = 1.0) -> Verdict
         lower, upper = _boxes(rng, system.lower, system.upper, q, boxes, system.cyclic)
         return try_paper(case.mechanism, system, q, lower, upper, limit=2)
     elif kernel == "solve":
-        return _try_solve(rng, max(1, boxes // 10))
+        return _try_solve(rng, max(1, boxes // 5))
     else:
         loops = 1 + int(rng.uniform() < 0.2)
         case = hard_loop(rng, joints, loops=loops, point=bool(rng.uniform() < 0.2))
@@ -464,6 +464,8 @@ def _try_solve(rng: np.random.Generator, boxes: int) -> Verdict:
         )
         one = None if i == 0 else (lower[i : i + 1], upper[i : i + 1])
         answer = solve(mechanism, settings, task=Task(timeout=10.0), boxes=one)
+        if not answer.complete and rng.uniform() < 0.5:
+            answer = solve(mechanism, settings, task=Task(timeout=10.0), resume=answer)
         held = _held(answer.lower, answer.upper, cyclic, q, slack)
         held |= _held(answer.unfinished_lower, answer.unfinished_upper, cyclic, q, slack)
         lost += not held

@@ -73,7 +73,7 @@ class PlatformSystem:
         identity[0, [0, 5, 10]] = 1.0
         C = np.concatenate([inner[0], identity])
         reach = float(system.reach.max())
-        # docs/cuik.md: of the entries of the product, of the equation of each leg, of a sum of rows.
+        # docs/cuik.md: of entries of the product, of the equation of each leg, of a sum of rows.
         unknown = system.unknown.max(axis=0)
         product = row_bounds(2 * n + len(rows) + 3, reach, unknown[0], unknown[1], 1.0)
         summed = 32.0 * (len(rows) + 4) * UNIT_ROUNDOFF * reach**2

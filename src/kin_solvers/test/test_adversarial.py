@@ -88,7 +88,9 @@ def test_the_generators_make_what_they_promise():
             if isinstance(f, Constant)
         ]
         ratios.append(sum(lengths) * system.length / float(system.reach[0]))
-        edges += sum(x in (v.lower, v.upper) for v, x in zip(case.mechanism.variables, case.q))
+        edges += sum(
+            x in (v.lower, v.upper) for v, x in zip(case.mechanism.variables, case.q, strict=True)
+        )
         planar += PlanarSystem.of(System.of(hard_planar(rng, 4).mechanism)) is not None
         platforms += PlatformSystem.of(System.of(hard_platform(rng).mechanism)) is not None
     assert max(ratios) > 1e3  # constants that cancel
