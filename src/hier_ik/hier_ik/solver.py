@@ -629,9 +629,7 @@ class Solver:
             message = "stopped before all tasks were met"
         elif far is not None:
             code = StatusCode.UNREACHABLE
-            message = (
-                f"{of} not met; {far[0]!r} is {far[1]:.4g} m away and its chain {far[2]:.4g} m long"
-            )
+            message = f"{of} not met; {far[0]!r} is {far[1]:.4g} m away and its chain {far[2]:.4g} m long"
         elif unreachable:
             code = StatusCode.UNREACHABLE
             message = f"{of} cannot be met from here, nor from other starts"

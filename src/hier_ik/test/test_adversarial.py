@@ -72,9 +72,7 @@ def test_what_every_answer_keeps(mode):
         for name, size in sizes.items():
             # Closures with limits or a lock hold more than their rows; the others are compared.
             plain = name in l.goals or not (l.joints[name].limited or l.joints[name].locked)
-            assert not plain or abs(size - said[name].size) <= 1e-6 * max(hard.scale, 1.0) * (
-                1 + size
-            ), where
+            assert not plain or abs(size - said[name].size) <= 1e-6 * max(hard.scale, 1.0) * (1 + size), where
             assert not said[name].met or size <= 2 * tolerance, where
         assert answer.success == (answer.code == StatusCode.SUCCESS) == (not answer.unmet), where
         successes += answer.success

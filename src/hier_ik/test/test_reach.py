@@ -167,9 +167,7 @@ def test_no_start_is_outside_the_limits_and_the_first_is_the_present_one():
         starts = list(other_starts(on_one_level(l), 1.0, 8))
         assert len(starts) == 8
         for n, v in starts[0].items():
-            np.testing.assert_array_equal(
-                v, np.clip(l.values[n], l.joints[n].lower, l.joints[n].upper)
-            )
+            np.testing.assert_array_equal(v, np.clip(l.values[n], l.joints[n].lower, l.joints[n].upper))
         for start in starts:
             for n, v in start.items():
                 assert ((v >= l.joints[n].lower) & (v <= l.joints[n].upper)).all()
