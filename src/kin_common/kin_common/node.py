@@ -107,8 +107,8 @@ class KinNode(LifecycleNode, Generic[P]):
         self.diagnostics = Diagnostics(self)
         #: What runs by itself or when a message comes, by its name in logs and diagnostics.
         self.guarded: dict[str, Guarded] = {}
-        self._logged: dict[tuple[str, type, str], tuple[float, int]] = {}
-        self._logging = threading.Lock()
+        self._failures_logged: dict[tuple[str, type, str], tuple[float, int]] = {}
+        self._failures_lock = threading.Lock()
         _answer_every_transition(self)
         for server in self.services:  # of parameters and of the life cycle
             send_until_found(self, server)
@@ -264,12 +264,12 @@ class KinNode(LifecycleNode, Generic[P]):
         self.diagnostics.count(f"{shortened(what, 100)} failed")
         key = (what, type(error), said[:100])
         now = time.monotonic()
-        with self._logging:
-            last, kept_back = self._logged.pop(key, (-math.inf, 0))
+        with self._failures_lock:
+            last, kept_back = self._failures_logged.pop(key, (-math.inf, 0))
             quiet = now - last < _LOG_PAUSE
-            self._logged[key] = (last, kept_back + 1) if quiet else (now, 0)
-            while len(self._logged) > _REMEMBERED:
-                del self._logged[next(iter(self._logged))]
+            self._failures_logged[key] = (last, kept_back + 1) if quiet else (now, 0)
+            while len(self._failures_logged) > _REMEMBERED:
+                del self._failures_logged[next(iter(self._failures_logged))]
         if quiet:
             return
         again = f" ({kept_back} more since it was last logged)" if kept_back else ""

@@ -425,3 +425,31 @@ def test_a_stopped_arm_shows_no_green_votes_and_reset_stands_at_the_top():
     view.update()
     html = "".join(getattr(widget, "content", "") for _, _, widget in gui.made)
     assert html.count(": votes<") == 4
+
+
+def test_a_simulated_arm_is_kept_moving_and_a_real_one_never_is():
+    asked = []
+
+    class Stub(ControllerPanel):
+        def __init__(self, there):
+            self.swinging, self._turn, self._still_since, self._move = True, 0, 0.0, None
+            self.there = there
+
+        def draw_markers(self):
+            return None
+
+        def ask(self, client, request, **_):
+            asked.append((request.x, request.y))
+
+    for _ in range(5):
+        real = Stub({"ft_controller"})
+        real.draw()
+    assert asked == []
+    simulated = Stub({"ft_controller", "arm_simulator"})
+    simulated.draw()
+    assert len(asked) == 1
+    simulated.draw()  # not at rest yet
+    assert len(asked) == 1
+    simulated.swinging, simulated._still_since = False, 0.0
+    simulated.draw()
+    assert len(asked) == 1

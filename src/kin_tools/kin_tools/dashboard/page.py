@@ -195,10 +195,8 @@ class Page:
             with self._lock:
                 self._sessions.pop(client.client_id, None)
 
-        # viser asks whether a callback is a coroutine; an object that can be called is none.
-        join, leave = guard(joined), guard(left)
-        self.server.on_client_connect(lambda client: join(client))
-        self.server.on_client_disconnect(lambda client: leave(client))
+        self.server.on_client_connect(guard(joined))
+        self.server.on_client_disconnect(guard(left))
 
     @property
     def sessions(self) -> list[Session]:
