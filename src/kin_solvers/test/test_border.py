@@ -166,9 +166,11 @@ def test_every_argument_replaced_by_every_wrong_value(name):
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_any_values_for_several_arguments(data):
+    # Hypothesis writes down what it draws, which Python refuses for 10**5000.
+    drawn = sorted(set(WRONG) - {"endless whole number"})
     plain = st.one_of(
         st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20),
-        st.binary(max_size=8), st.complex_numbers(), st.sampled_from(sorted(WRONG)).map(WRONG.get),
+        st.binary(max_size=8), st.complex_numbers(), st.sampled_from(drawn).map(lambda key: WRONG[key]),
     )  # fmt: skip
     values = st.recursive(
         plain,
