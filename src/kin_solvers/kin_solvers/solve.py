@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from kin_common.errors import InvalidInput
 from kin_common.task import STOP_CANCELLED, Task
 from kin_solvers import fast_kernels, planar_kernels, platform_kernels
-from kin_solvers.certificate import Certifier
 from kin_solvers.errors import SettingsError
-from kin_solvers.manifold import Counters, Manifold, connect
+from kin_solvers.manifold import Counters, Manifold
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.paper import PaperSearch
 from kin_solvers.planar import PlanarSystem
 from kin_solvers.platform import PlatformSystem
+from kin_solvers.separate import FinerBoxes, Separated, separate
 from kin_solvers.system import System
 
 __all__ = ["Boxes", "Settings", "solve"]
@@ -42,10 +42,6 @@ CHUNKS = 16
 #: factor of the regularisation, ratio of the longest side above which a box is split, sigmas from
 #: which on that holds.
 TUNING = np.array([0.8, 0.8, 0.02, 0.9, 0.5])
-#: Clusters of boxes up to this size are searched again at a smaller sigma: they may be empty.
-SMALL_CLUSTER = 32
-#: Boxes, and clusters, from which on this is not worth the time.
-MAX_CLUSTERED, MAX_CLUSTERS = 50_000, 200
 #: Times that boxes of unknowns are made smaller before the other variables are looked for.
 REFINEMENTS = 6
 #: The same for planar mechanisms, and for platforms.
@@ -439,20 +435,20 @@ def solve(
         lower, upper = search.to_angles(outcome.found_lower, outcome.found_upper)
         keep = _within(mechanism, lower, upper)
         lower, upper = lower[keep], upper[keep]
-        certified = np.zeros(len(lower), dtype=bool)
+        certified = isolated = np.zeros(len(lower), dtype=bool)
         if settings.certify and len(lower) and task.flag[0] == 0:
-            lower, upper, certified, extra = _certify(
-                mechanism, system, lower, upper, settings, task
-            )
+            budget = settings.max_boxes - outcome.counters.processed
+            parts = _separate(system, lower, upper, settings, budget, task)
+            lower, upper = parts.lower, parts.upper
+            certified, isolated = parts.certified, parts.isolated
+            extra = Counters(processed=parts.processed, reductions=parts.reductions)
             outcome = replace(outcome, counters=outcome.counters + extra)
-            if not isinstance(search, ReducedSearch):
-                keep = _not_phantoms(system, lower, upper, certified, settings, task)
-                lower, upper, certified = lower[keep], upper[keep], certified[keep]
     left = search.unfinished(outcome.left)
     if resume is not None:
         lower = np.concatenate([resume.lower, lower])
         upper = np.concatenate([resume.upper, upper])
         certified = np.concatenate([resume.certified, certified])
+        isolated = np.concatenate([resume.isolated, isolated])
     order = np.lexsort(np.concatenate([upper, lower], axis=1).T[::-1])
     total = outcome.counters if resume is None else outcome.counters + resume.counters
     return Manifold(
@@ -461,6 +457,7 @@ def solve(
         lower=lower[order],
         upper=upper[order],
         certified=certified[order],
+        isolated=isolated[order],
         unfinished_lower=left.lower,
         unfinished_upper=left.upper,
         unfinished_share=left.share,
@@ -624,131 +621,31 @@ def run_rounds(
     return tally.outcome(pending), stopped
 
 
-def _certify(
-    mechanism: Mechanism,
+def _separate(
     system: System,
     lower: Array,
     upper: Array,
     settings: Settings,
+    budget: int,
     task: Task,
-) -> tuple[Array, Array, NDArray[np.bool_], Counters]:
-    """Certify isolated solutions; refine boxes that resist, for a while.
-
-    A box inside the region where a certified solution is the only one is dropped: it can hold no
-    other. Boxes that resist are searched again at a smaller sigma; if that settles them they are
-    replaced, else they stay as they were.
-    """
-    certifier = Certifier(system)
-    extra = Counters()
-    none = np.zeros(len(lower), dtype=bool)
-    if not certifier.square or len(lower) > 2000:
-        return lower, upper, none, extra
+) -> Separated:
+    """Proofs, finer searches of clusters that resist, and empty clusters (mechanism's units)."""
     unit = system.unit
-    proofs: list[tuple[Array, Array, Array, Array]] = []
-    open_lower, open_upper = lower * unit, upper * unit
-    sigma = settings.sigma
-    for _ in range(8):
-        open_lower, open_upper = _prove(certifier, system, open_lower, open_upper, proofs, task)
-        if len(open_lower) == 0 or task.stopped:
-            break
-        if len(proofs) == 0 and len(open_lower) > 200:
-            break  # no isolated solutions: a curve or a surface
-        sigma = max(0.25 * sigma, 1e-9)
-        finer = make_search(mechanism, system, replace(settings, method="fast", sigma=sigma))
-        limit = 200 + 20 * len(open_lower)
-        outcome = finer.run(
-            finer.resumed(open_lower / unit, open_upper / unit, np.ones(len(open_lower))),
-            limit,
-            task.flag,
+
+    def finer(low: Array, high: Array, sigma: float, limit: int) -> FinerBoxes:
+        boxes = Boxes(low, high, np.zeros(len(low)))
+        outcome = FastSearch(system, sigma, settings.rho).run(boxes, limit, task.flag)
+        return FinerBoxes(
+            outcome.found_lower,
+            outcome.found_upper,
+            outcome.left.lower,
+            outcome.left.upper,
+            outcome.counters.processed,
+            outcome.counters.reductions,
         )
-        extra += outcome.counters
-        if len(outcome.left) or len(outcome.found_lower) > 2 * len(open_lower) + 16:
-            break
-        open_lower, open_upper = outcome.found_lower, outcome.found_upper
-    tight = [p for p in proofs if _in_ranges(system, p)]
-    straddling = [p for p in tight if not _inside_ranges(system, p)]
-    lower = np.array([*(p[0] for p in tight), *open_lower]).reshape(-1, system.size) / unit
-    upper = np.array([*(p[1] for p in tight), *open_upper]).reshape(-1, system.size) / unit
-    certified = np.array(
-        [not any(p is s for s in straddling) for p in tight] + [False] * len(open_lower), dtype=bool
+
+    parts = separate(system, lower * unit, upper * unit, settings.sigma, finer, budget, task)
+    turns = np.where(
+        system.cyclic, np.round(0.5 * (parts.lower + parts.upper) / _TWO_PI) * _TWO_PI, 0.0
     )
-    turns = np.where(system.cyclic, np.round(0.5 * (lower + upper) / _TWO_PI) * _TWO_PI, 0.0)
-    return lower - turns, upper - turns, certified, extra
-
-
-def _prove(
-    certifier: Certifier,
-    system: System,
-    lower: Array,
-    upper: Array,
-    proofs: list[tuple[Array, Array, Array, Array]],
-    task: Task,
-) -> tuple[Array, Array]:
-    """Certify what can be certified; return the boxes that are still open."""
-    still = np.ones(len(lower), dtype=bool)
-    for proof in proofs:
-        still &= ~_held(system, proof, lower, upper)
-    for i in range(len(lower)):
-        if task.stopped:
-            break
-        if not still[i]:
-            continue
-        found = certifier.certify(lower[i], upper[i])
-        if found is None:
-            continue
-        tight_lower, tight_upper = found[0][None], found[1][None]
-        if not any(_held(system, known, tight_lower, tight_upper)[0] for known in proofs):
-            proofs.append(found)
-        still &= ~_held(system, found, lower, upper)
-    return lower[still], upper[still]
-
-
-def _held(
-    system: System, proof: tuple[Array, Array, Array, Array], lower: Array, upper: Array
-) -> NDArray[np.bool_]:
-    """Which boxes lie in the region of uniqueness of a proof, whole turns apart; shape (N,)."""
-    region_lower, region_upper = proof[2], proof[3]
-    gap = 0.5 * (region_lower + region_upper) - 0.5 * (lower + upper)
-    turns = np.where(system.cyclic, np.round(gap / _TWO_PI) * _TWO_PI, 0.0)
-    inside = (lower + turns >= region_lower) & (upper + turns <= region_upper)
-    return np.asarray(inside.all(axis=1))
-
-
-def _not_phantoms(
-    system: System,
-    lower: Array,
-    upper: Array,
-    certified: NDArray[np.bool_],
-    settings: Settings,
-    task: Task,
-) -> NDArray[np.bool_]:
-    """Boxes without small clusters that a search at a smaller sigma proves to be empty."""
-    keep = np.ones(len(lower), dtype=bool)
-    if len(lower) > MAX_CLUSTERED:
-        return keep
-    labels = connect(lower, upper, system.cyclic)
-    counts = np.bincount(labels, minlength=1)
-    if len(counts) > MAX_CLUSTERS:
-        return keep
-    finer = FastSearch(system, max(settings.sigma / 8.0, 1e-9), settings.rho)
-    for label in np.flatnonzero(counts <= SMALL_CLUSTER):
-        members = np.flatnonzero(labels == label)
-        if certified[members].any() or task.stopped:
-            continue
-        boxes = finer.resumed(lower[members], upper[members], np.ones(len(members)))
-        outcome = finer.run(boxes, 20 + 20 * len(members), task.flag)
-        if len(outcome.left) == 0 and len(outcome.found_lower) == 0:
-            keep[members] = False
-    return keep
-
-
-def _in_ranges(system: System, proof: tuple[Array, Array, Array, Array]) -> bool:
-    """Whether the solution may lie within the ranges."""
-    free = system.cyclic
-    return bool(np.all(free | ((proof[1] >= system.lower) & (proof[0] <= system.upper))))
-
-
-def _inside_ranges(system: System, proof: tuple[Array, Array, Array, Array]) -> bool:
-    """Whether the solution certainly lies within the ranges."""
-    free = system.cyclic
-    return bool(np.all(free | ((proof[0] >= system.lower) & (proof[1] <= system.upper))))
+    return replace(parts, lower=(parts.lower - turns) / unit, upper=(parts.upper - turns) / unit)
