@@ -11,7 +11,7 @@ A cluster in which no solution is found is no component; it is counted apart.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,6 +114,27 @@ class Finder:
             return self._points(boxes, roots, owners)
         start = roots[picks[int(np.argmax(ranks))]]
         return [Component(boxes, dimension, False, start / self.system.unit)]
+
+    def merged(self, found: list[Component]) -> list[Component]:
+        """Components with curves that were traced from more than one cluster made one."""
+        curves = [k for k, c in enumerate(found) if len(c.curves) == 1]
+        starts = np.array([found[k].point for k in curves]) * self.system.unit
+        same: dict[int, int] = {}
+        for place, k in enumerate(curves):
+            if k in same:
+                continue
+            curve = Curve(found[k].curves[0] * self.system.unit, found[k].closed_curve, False)
+            for other in np.flatnonzero(self._on(curve, starts)):
+                if other > place and curves[other] not in same:
+                    same[curves[other]] = k
+        extra: dict[int, list[NDArray[np.int64]]] = {}
+        for k, owner in same.items():
+            extra.setdefault(owner, []).append(found[k].boxes)
+        return [
+            replace(c, boxes=np.sort(np.concatenate([c.boxes, *extra[k]]))) if k in extra else c
+            for k, c in enumerate(found)
+            if k not in same
+        ]
 
     def _rank(self, q: Array) -> int:
         values = np.linalg.svd(self.equations(q)[1], compute_uv=False)

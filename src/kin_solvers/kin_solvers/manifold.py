@@ -109,6 +109,20 @@ class Manifold:
             return "proven: the mechanism has no configuration within the ranges"
         return f"{n} boxes cover all solutions, {sure} of them certified to hold exactly one"
 
+    @property
+    def summary(self) -> str:
+        """What the solution set is, for people: isolated solutions, curves, surfaces."""
+        counts = np.bincount([min(c.dimension, 2) for c in self.components], minlength=3)
+        closed = sum(c.closed_curve for c in self.components)
+        words = [_counted(int(counts[0]), "isolated solution")]
+        if counts[1]:
+            how = "closed" if closed == counts[1] else f"{closed} of them closed"
+            words.append(f"{_counted(int(counts[1]), 'curve')} ({how})")
+        words.append(_counted(int(counts[2]), "surface"))
+        if self.unresolved:
+            words.append(_counted(len(self.unresolved), "unresolved cluster"))
+        return ", ".join(w for w in words if w) or "nothing"
+
     @cached_property
     def cyclic(self) -> NDArray[np.bool_]:
         """Which variables are angles on the full circle, shape (V,)."""
@@ -135,7 +149,8 @@ class Manifold:
         lower, upper = self.lower * unit, self.upper * unit
         known = 0.5 * (lower + upper)[self.isolated]
         finder = Finder(system, lower, upper, self.sigma, known)
-        found, without = [], []
+        found: list[Component] = []
+        without: list[NDArray[np.int64]] = []
         for boxes in clusters_of(self.clusters):
             parts = (
                 [finder.isolated(int(boxes[0]))]
@@ -145,6 +160,8 @@ class Manifold:
             found += parts
             if not parts:
                 without.append(boxes)
+        if any(c.curves for c in found):
+            found = finder.merged(found)
         found.sort(key=lambda c: int(c.boxes.min(initial=len(self.lower))))
         return tuple(found), tuple(without)
 
@@ -323,3 +340,8 @@ class Manifold:
             "unfinished_upper": self.unfinished_upper.tolist(),
             "unfinished_share": self.unfinished_share.tolist(),
         }
+
+
+def _counted(count: int, word: str) -> str:
+    """A number with its word in the plural, or nothing for none."""
+    return f"{count} {word}{'s' if count != 1 else ''}" if count else ""
