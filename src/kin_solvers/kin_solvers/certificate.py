@@ -445,7 +445,7 @@ def prove(tables: Any, rows: Any, x: Any, V: Any, Y: Any, lower: Any, upper: Any
     s_high = upper.copy()
     JS = np.zeros((count, n, 2))
     proven = False
-    for _ in range(4):
+    for _ in range(12):
         for m in range(count):
             for i in range(n):
                 lo = JV[m, i, 0]
@@ -462,7 +462,7 @@ def prove(tables: Any, rows: Any, x: Any, V: Any, Y: Any, lower: Any, upper: Any
         size = (s_high - s_low).max()
         out[0] = low
         out[1] = high
-        if (high - low).max() > 0.5 * size:
+        if (high - low).max() > 0.8 * size:
             break
         for k in range(n):
             s_low[k] = max(min(low[k] - 1e-14, -1e-14), s_low[k])

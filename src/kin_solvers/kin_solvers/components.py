@@ -94,7 +94,10 @@ class Finder:
 
     def isolated(self, box: int) -> Component:
         """The component of a box that is proven to hold at most one solution."""
-        point = 0.5 * (self.lower[box] + self.upper[box])
+        middle, half = (self.lower[box] + self.upper[box]) / 2, (self.upper - self.lower)[box] / 2
+        root = self.equations.newton(middle)
+        near = root is not None and bool(np.all(np.abs(root - middle) <= half + 1e-9))
+        point = np.clip(root, *self.limits) if root is not None and near else middle
         return Component(np.array([box]), 0, False, point / self.system.unit, proven=True)
 
     def components(self, boxes: NDArray[np.int64]) -> list[Component]:
@@ -179,9 +182,11 @@ class Finder:
         self, boxes: NDArray[np.int64], roots: Array, owners: NDArray[np.int64]
     ) -> list[Component]:
         """One component for each root; boxes go with the nearest one."""
-        # A multiple root is known only to about the square root of the rounding error.
+        # A multiple root is known only to about the square root of the rounding error: all roots of
+        # a small cluster are one.
         full = self._rank(roots[0]) == self.system.size
-        apart = SAME if full else max(SAME, float((self.upper - self.lower)[boxes].max()))
+        hull = float((self.upper[boxes].max(axis=0) - self.lower[boxes].min(axis=0)).max())
+        apart = SAME if full else max(SAME, hull + 1e-6)
         kept: list[Array] = []
         for q in roots:
             if all(np.abs(self._gap(q - p)).max() > apart for p in kept):
@@ -252,4 +257,9 @@ class Finder:
             tangent = tangent_at(self.equations, curve.points[index[i]])
             across = offset[i] - (offset[i] @ tangent) * tangent
             on[i] = float(np.linalg.norm(across)) <= 0.12 * self.step
+            if on[i] and not curve.closed and index[i] in (0, len(curve.points) - 1):
+                # Beyond the end of an open curve another one may begin.
+                inward = curve.points[1] if index[i] == 0 else curve.points[-2]
+                outward = curve.points[index[i]] - inward
+                on[i] = float(offset[i] @ outward) <= 1e-7 * float(np.linalg.norm(outward))
         return on
