@@ -37,6 +37,8 @@ _RANK_TOLERANCE = 1e-7
 _MAX_CURVES = 64
 #: Longest and shortest step along a curve [rad, m].
 _STEPS = (0.02, 0.2)
+#: Width of a cluster under which its unproven roots are taken for one multiple root [rad, m].
+MULTIPLE = 1e-4
 #: Roots nearer to each other than this are one [rad, m].
 SAME = 1e-6
 
@@ -182,11 +184,10 @@ class Finder:
         self, boxes: NDArray[np.int64], roots: Array, owners: NDArray[np.int64]
     ) -> list[Component]:
         """One component for each root; boxes go with the nearest one."""
-        # A multiple root is known only to about the square root of the rounding error: all roots of
-        # a small cluster are one.
-        full = self._rank(roots[0]) == self.system.size
+        # A multiple root is known only to about the square root of the rounding error: what was
+        # found in a cluster that small, and could not be proven, counts as one.
         hull = float((self.upper[boxes].max(axis=0) - self.lower[boxes].min(axis=0)).max())
-        apart = SAME if full else max(SAME, hull + 1e-6)
+        apart = SAME if hull > MULTIPLE else math.inf
         kept: list[Array] = []
         for q in roots:
             if all(np.abs(self._gap(q - p)).max() > apart for p in kept):
