@@ -5,24 +5,33 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kin_solvers import border
 from kin_solvers.certificate import independent_rows
 from kin_solvers.clusters import clusters_of, connect
 from kin_solvers.components import Component, Finder
 from kin_solvers.curves import trace
 from kin_solvers.equations import Equations
+from kin_solvers.errors import RequestError
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.system import System
+
+if TYPE_CHECKING:
+    from kin_solvers.frontier import Paused
 
 __all__ = ["Component", "Counters", "Manifold"]
 
 Array = NDArray[np.float64]
 
 _TWO_PI = 2.0 * math.pi
+#: Shortest step along a curve [rad, m].
+MIN_STEP = 1e-6
+#: Points that may be asked for.
+MAX_REFINED = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,8 @@ class Manifold:
         stopped: Why it is not complete: "", "boxes", "memory", "time" or "cancelled".
         settled: Share of the search volume that is settled, 0 to 1.
         solve_time: Time spent [s].
+        asked: What was searched: the "ranges" of the mechanism, or given "boxes" within them.
+        paused: What a resumed search goes on from.
     """
 
     mechanism: Mechanism
@@ -84,6 +95,8 @@ class Manifold:
     stopped: str = ""
     settled: float = 1.0
     solve_time: float = 0.0
+    asked: str = "ranges"
+    paused: Paused | None = field(default=None, repr=False, compare=False)
 
     @property
     def complete(self) -> bool:
@@ -106,8 +119,10 @@ class Manifold:
                 f"{100.0 * self.settled:.4g} % of the search volume settled"
             )
         if n == 0:
-            return "proven: the mechanism has no configuration within the ranges"
-        return f"{n} boxes cover all solutions, {sure} of them certified to hold exactly one"
+            where = "the given boxes" if self.asked == "boxes" else "the ranges"
+            return f"proven: the mechanism has no configuration within {where}"
+        what = "all solutions of the given boxes" if self.asked == "boxes" else "all solutions"
+        return f"{n} boxes cover {what}, {sure} of them certified to hold exactly one"
 
     @property
     def summary(self) -> str:
@@ -224,6 +239,8 @@ class Manifold:
             Points, shape (P, V) [rad, m], and whether the curve is closed. Neighbours are near each
             other: angles run on over +-pi.
         """
+        component = border.index("component", component, len(self.components))
+        step = None if step is None else border.at_least("step", step, MIN_STEP)
         found = self.components[component]
         if step is None and len(found.curves) == 1:
             return found.curves[0], found.closed_curve
@@ -247,6 +264,7 @@ class Manifold:
             Points, shape (P, V) [rad, m], and the component of each, shape (P,). P is smaller than
             count where Newton finds no solution near a box.
         """
+        count = border.whole("count", count, 0, MAX_REFINED, RequestError)
         n = len(self.lower)
         size = len(self.mechanism.variables)
         if n == 0 or count <= 0:
@@ -275,7 +293,8 @@ class Manifold:
 
     def contains(self, q: ArrayLike, slack: float = 1e-12) -> bool:
         """Whether a configuration, shape (V,) [rad, m], lies in a box or an unfinished box."""
-        point = np.asarray(q, dtype=np.float64)
+        point = border.array("q", q, (len(self.mechanism.variables),))
+        slack = border.number("slack", slack)
         for lower, upper in (
             (self.lower, self.upper),
             (self.unfinished_lower, self.unfinished_upper),
@@ -290,7 +309,7 @@ class Manifold:
 
     def distances(self, seed: ArrayLike) -> Array:
         """Euclidean distance of every box from a configuration, shape (N,) [rad, m]."""
-        point = np.asarray(seed, dtype=np.float64)
+        point = border.array("seed", seed, (len(self.mechanism.variables),))
         middle, half = 0.5 * (self.lower + self.upper), 0.5 * (self.upper - self.lower)
         gap = middle - point
         gap = np.abs(np.where(self.cyclic, np.remainder(gap + math.pi, _TWO_PI) - math.pi, gap))

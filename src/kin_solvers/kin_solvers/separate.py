@@ -288,7 +288,9 @@ class _Separation:
     def _prove(self, x: Array, V: Array, Y: Array, lower: Array, upper: Array) -> bool:
         """Try a region in the directions V that holds x and a box of these directions."""
         lower, upper = np.minimum(lower, 0.0), np.maximum(upper, 0.0)
+        # No smaller than what the constants leave unknown of the root.
         margin = np.maximum(0.05 * (upper - lower), 1e-9)
+        margin = np.maximum(margin, 2.0 * self.certifier.spread(x, Y))
         if np.any(upper - lower > WIDEST):
             return False
         return self._add(self.certifier.prove(x, V, Y, lower - margin, upper + margin))
@@ -349,7 +351,9 @@ class _Separation:
         """Boxes of a cluster with cyclic angles on one turn, as far as that goes."""
         gap = 0.5 * (lower + upper) - 0.5 * (lower[0] + upper[0])
         turns = np.where(self.system.cyclic, np.round(gap / _TWO_PI) * _TWO_PI, 0.0)
-        return lower - turns, upper - turns
+        # A turn is not a double: boxes that are turned are padded.
+        pad = np.where(turns != 0.0, 1e-15 * (1.0 + np.abs(lower) + np.abs(upper)), 0.0)
+        return lower - turns - pad, upper - turns + pad
 
     def _may_be_in_range(self, proof: Proof) -> bool:
         s = self.system
