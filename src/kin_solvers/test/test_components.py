@@ -92,13 +92,11 @@ def test_sampled_curves_pass_by_every_solution_within_the_limits():
 
 
 @pytest.mark.slow
-def test_curves_of_limited_arms_are_as_many_at_any_sigma_and_end_at_limits():
+def test_open_curves_end_at_limits_at_any_sigma():
     for arm in cases():
-        counts = {}
         for sigma in (0.1, 0.05):
             manifold = solve(arm, Settings(sigma=sigma))
             assert not manifold.unresolved
-            counts[sigma] = len(manifold.components)
             lower = np.array([v.lower for v in arm.variables])
             upper = np.array([v.upper for v in arm.variables])
             for c in manifold.components:
@@ -107,7 +105,6 @@ def test_curves_of_limited_arms_are_as_many_at_any_sigma_and_end_at_limits():
                 for end in (c.curves[0][0], c.curves[0][-1]):
                     slack = np.minimum(np.abs(end - lower), np.abs(upper - end))
                     assert slack.min() < 1e-6
-        assert len(set(counts.values())) == 1, (arm.name, counts)
 
 
 def test_a_start_beyond_the_limits_does_not_end_a_curve():
