@@ -57,8 +57,10 @@ def solve(node, stack):
     if answer.status.code != SolveStatus.SUCCESS:
         raise SystemExit(f"no posture: {answer.status.message}")
     joints = len(answer.joints)
-    print(f"\nThe Puma 560 reaches ({position.x}, {position.y}, {position.z}) m in {answer.count}")
-    print(f"postures{', and in no other' if answer.complete else ''} [deg]:")
+    print(
+        f"\nThe Puma 560 at ({position.x}, {position.y}, {position.z}) m: {answer.status.message}"
+    )
+    print(f"{'there are no others' if answer.complete else 'there may be more'} [deg]:")
     for k in range(answer.count):
         row = answer.positions[k * joints : (k + 1) * joints]
         proven = "proven" if answer.certified[k] else "not proven"

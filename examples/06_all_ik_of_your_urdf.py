@@ -32,12 +32,12 @@ def ask(node, kind, name, request, patience=60.0):
     return future.result()
 
 
-def solve(node, stack, urdf, xyz):
+def solve(node, stack, urdf, xyz, tip):
     """Publish the robot as robot_state_publisher would, and ask for every posture."""
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     publisher = node.create_publisher(String, f"{stack}/robot_description", latched)
     publisher.publish(String(data=urdf.read_text()))
-    request = SolveAllIK.Request(timeout=30.0)
+    request = SolveAllIK.Request(tip_link=tip, timeout=30.0)
     position, orientation = request.pose.position, request.pose.orientation
     position.x, position.y, position.z = xyz
     # The tip leans over by 1.2 rad about y.
@@ -51,7 +51,7 @@ def solve(node, stack, urdf, xyz):
     if answer.status.code != SolveStatus.SUCCESS:
         raise SystemExit(f"no posture: {answer.status.message}")
     joints = len(answer.joints)
-    print(f"{answer.count} postures{', and no other' if answer.complete else ''} [rad]:")
+    print(f"{answer.status.message}{'; there are no others' if answer.complete else ''} [rad]:")
     print("  ".join(f"{name:>8}" for name in answer.joints))
     for k in range(answer.count):
         row = answer.positions[k * joints : (k + 1) * joints]
@@ -65,11 +65,12 @@ def main():
     arm = Path(__file__).parent / "library" / "arm.urdf"
     parser.add_argument("urdf", type=Path, nargs="?", default=arm, help="the robot")
     parser.add_argument("--xyz", type=float, nargs=3, default=(0.4, 0.1, 0.5), help="tip [m]")
+    parser.add_argument("--tip", default="", help="link; the only leaf if not given")
     options, ros_arguments = parser.parse_known_args()
     rclpy.init(args=ros_arguments)
     node = rclpy.create_node("all_ik_of_your_urdf", namespace="visitor")
     try:
-        solve(node, options.stack.rstrip("/"), options.urdf, options.xyz)
+        solve(node, options.stack.rstrip("/"), options.urdf, options.xyz, options.tip)
     finally:
         node.destroy_node()
         rclpy.shutdown()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kin_common.errors import KinError
 from kin_common.rotations import rpy_to_matrix
 from kin_common.urdf import load_urdf
 from kin_solvers import arm_from_urdf, solve_all_ik
@@ -23,11 +24,14 @@ target = np.eye(4)
 target[:3, :3] = rpy_to_matrix(*chosen.rpy)
 target[:3, 3] = chosen.xyz
 
-arm = arm_from_urdf(load_urdf(chosen.urdf.read_text()), target, tip=chosen.tip)
+try:
+    arm = arm_from_urdf(load_urdf(chosen.urdf.read_text()), target, tip=chosen.tip)
+except KinError as error:  # such as a robot with several tips
+    raise SystemExit(f"{chosen.urdf}: {error}") from None
 answer = solve_all_ik(arm)
 
-print(f"{len(answer.positions)} solutions, {answer.certified.sum()} of them certified")
-print("complete" if answer.manifold.complete else "stopped early: there may be more")
+print(answer.message)
+print("complete" if answer.complete else "there may be more")
 print("  ".join(f"{name:>8}" for name in arm.names))
 for q in answer.positions:
     print("  ".join(f"{value:8.4f}" for value in q))

@@ -12,12 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from kin_common import checks
 from kin_common.task import Task
 from kin_solvers import border
-from kin_solvers.equations import Equations
 from kin_solvers.errors import SettingsError
 from kin_solvers.manifold import Manifold
 from kin_solvers.mechanism import MAX_MAGNITUDE, Mechanism
 from kin_solvers.solve import Settings, solve
-from kin_solvers.system import System
 
 __all__ = ["AllIK", "solve_all_ik"]
 
@@ -39,8 +37,8 @@ class AllIK:
             [rad, m]. With self-motion: samples of every component.
         distances: Euclidean distance to the seed, shape (N,).
         certified: Whether existence and uniqueness are proven, shape (N,).
-        components: Component of each answer, shape (N,).
-        dimension: 0 for isolated solutions, else the dimension of the self-motion.
+        components: Component of each answer, shape (N,): its number in ``manifold.components``.
+        dimension: 0 for isolated solutions, else the largest dimension of a self-motion.
         manifold: The cover that it comes from.
     """
 
@@ -50,6 +48,79 @@ class AllIK:
     components: NDArray[np.int64]
     dimension: int
     manifold: Manifold
+
+    @property
+    def separated(self) -> bool:
+        """Whether each isolated solution is proven to be alone; see ``Manifold.separated``."""
+        return self.manifold.separated
+
+    @property
+    def complete(self) -> bool:
+        """Whether the list is complete: no solution apart from it, and none in it twice."""
+        return self.separated
+
+    @property
+    def postures(self) -> int:
+        """Number of isolated solutions, turns not counted."""
+        points = self._numbers(0)
+        return int(np.isin(points, self.components).sum())
+
+    @property
+    def message(self) -> str:
+        """One sentence for people: postures, turns, curves."""
+        if self.manifold.complete and len(self.manifold.lower) == 0:
+            return "proven: no configuration within the ranges reaches the pose"
+        parts = [self._postures(), self._curves(), self._surfaces()]
+        text = ", and ".join(p for p in parts if p) or "no configuration found"
+        if not self.manifold.complete:
+            return f"{text}; {self.manifold.message}"
+        return text if self.separated else f"{text}; {self._doubt()}"
+
+    def _numbers(self, dimension: int) -> NDArray[np.int64]:
+        """Components of a dimension; 2: or more."""
+        found = [min(c.dimension, 2) for c in self.manifold.components]
+        return np.flatnonzero(np.array(found, dtype=np.int64) == dimension)
+
+    def _postures(self) -> str:
+        mine = np.isin(self.components, self._numbers(0))
+        count = self.postures
+        if count == 0:
+            return ""
+        text = f"{count} posture{'s' if count > 1 else ''}"
+        turns = np.unique(np.unique(self.components[mine], return_counts=True)[1])
+        answers = int(mine.sum())
+        if answers > count:
+            each = f" x {turns[0]} turns" if len(turns) == 1 else " with their turns"
+            text += f"{each} = {answers} solutions"
+        sure = int(self.certified[mine].sum())
+        return f"{text}, {'all' if sure == answers else sure} certified"
+
+    def _curves(self) -> str:
+        numbers = self._numbers(1)
+        if len(numbers) == 0:
+            return ""
+        samples = int(np.isin(self.components, numbers).sum())
+        what = "a curve" if len(numbers) == 1 else f"{len(numbers)} curves"
+        return f"{what} (self-motion of dimension 1), {samples} samples"
+
+    def _surfaces(self) -> str:
+        numbers = self._numbers(2)
+        if len(numbers) == 0:
+            return ""
+        samples = int(np.isin(self.components, numbers).sum())
+        what = "a self-motion" if len(numbers) == 1 else f"{len(numbers)} self-motions"
+        return f"{what} of dimension {self.dimension}, {samples} sample{'s' * (samples != 1)}"
+
+    def _doubt(self) -> str:
+        """What is not proven."""
+        found = self.manifold
+        guessed = sum(not found.as_expected(c) for c in found.components)
+        parts = []
+        if guessed:
+            parts.append(f"{guessed} of unproven dimension")
+        if found.unresolved:
+            parts.append(f"{len(found.unresolved)} regions without a solution that was found")
+        return "not all separated, near a singularity: " + ", ".join(parts)
 
 
 def solve_all_ik(
@@ -92,50 +163,26 @@ def _points(
     arm: Mechanism, manifold: Manifold
 ) -> tuple[Array, NDArray[np.int64], NDArray[np.bool_], int]:
     """One configuration per isolated solution, many along a self-motion."""
-    system = System.of(arm)
-    equations = Equations(system)
     points: list[Array] = []
     labels: list[int] = []
     certified: list[bool] = []
-    dimension = 0
+    origin = np.zeros(len(arm.variables))
     for number, component in enumerate(manifold.components):
-        sure = bool(manifold.certified[component.boxes].any())
-        if component.dimension == 0:
-            for box in component.boxes if not sure else component.boxes[:1]:
-                middle = 0.5 * (manifold.lower[box] + manifold.upper[box])
-                q = equations.newton(middle * system.unit)
-                if q is None:
-                    continue
-                q = _to_middle(arm, q / system.unit, middle)
-                if any(
-                    np.abs(q - p).max() < 1e-7
-                    for p, l in zip(points, labels, strict=True)
-                    if l == number
-                ):
-                    continue
-                points.append(q)
-                labels.append(number)
-                certified.append(bool(manifold.certified[box]))
-        elif component.dimension == 1 and component.point is not None:
-            dimension = max(dimension, 1)
-            curve, _ = manifold.curve(number)
-            step = max(1, len(curve) // SELF_MOTION_POINTS)
-            for q in curve[::step]:
-                points.append(_to_middle(arm, q, np.zeros(len(q))))
-                labels.append(number)
-                certified.append(False)
-        else:
-            dimension = max(dimension, component.dimension)
-            if component.point is not None:
-                points.append(component.point)
-                labels.append(number)
-                certified.append(False)
-    size = len(arm.variables)
+        samples = [component.point]
+        if component.dimension == 1:
+            samples = []
+            for curve in component.curves:
+                step = -(-len(curve) // SELF_MOTION_POINTS)
+                samples += [*curve[::step], *(curve[-1:] if (len(curve) - 1) % step else [])]
+        points += [_to_middle(arm, q, origin) for q in samples]
+        labels += [number] * len(samples)
+        sure = component.dimension == 0 and bool(manifold.certified[component.boxes].any())
+        certified += [sure] * len(samples)
     return (
-        np.array(points).reshape(-1, size),
+        np.array(points).reshape(-1, len(origin)),
         np.array(labels, dtype=np.int64),
         np.array(certified, dtype=bool),
-        dimension,
+        max((c.dimension for c in manifold.components), default=0),
     )
 
 
@@ -160,6 +207,8 @@ def _turns(arm: Mechanism, points: Array) -> tuple[Array, NDArray[np.int64]]:
                 continue
             first = math.ceil((v.lower - 1e-9 - x) / _TWO_PI)
             last = math.floor((v.upper + 1e-9 - x) / _TWO_PI)
+            if v.upper - v.lower < _TWO_PI + 1e-8:  # both ends of one turn are one configuration
+                last = min(first, last)
             choices.append(
                 [min(max(x + _TWO_PI * k, v.lower), v.upper) for k in range(first, last + 1)]
             )

@@ -10,6 +10,7 @@ from pathlib import Path
 from kin_common.errors import KinError
 from kin_common.task import Progress, Task
 from kin_solvers import library
+from kin_solvers.components import Component
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.mechanism_yaml import load_mechanism
 from kin_solvers.solve import Settings, solve
@@ -66,9 +67,9 @@ def _run(options: argparse.Namespace) -> int:
             f"{end}{mechanism.name}: {manifold.message} ({1e3 * manifold.solve_time:.1f} ms)",
             file=sys.stderr,
         )
+        print(f"  {manifold.summary}", file=sys.stderr)
         for k, c in enumerate(manifold.components[:32]):
-            what = "closed curve" if c.closed_curve else f"dimension {c.dimension}"
-            print(f"  component {k}: {len(c.boxes)} boxes, {what}", file=sys.stderr)
+            print(f"  component {k}: {_described(c)}", file=sys.stderr)
     if options.json:
         text = json.dumps(manifold.as_dict())
         if options.json == "-":
@@ -80,6 +81,18 @@ def _run(options: argparse.Namespace) -> int:
 
         plot_manifold(manifold, Path(options.plot), names=options.show)
     return 0 if manifold.complete else 1
+
+
+def _described(component: Component) -> str:
+    """One component in words."""
+    boxes = f"{len(component.boxes)} box{'es' if len(component.boxes) != 1 else ''}"
+    if component.dimension == 1:
+        samples = sum(len(c) for c in component.curves)
+        return f"a{' closed' * component.closed_curve} curve, {samples} samples, {boxes}"
+    known = "proven" if component.proven else "estimated"
+    if component.dimension == 0:
+        return f"an isolated solution ({known}), {boxes}"
+    return f"dimension {component.dimension} ({known}), {boxes}"
 
 
 def _mechanism(name: str) -> Mechanism:

@@ -104,6 +104,66 @@ def evaluate(
                 )
 
 
+@njit(cache=True, nogil=True)
+def turned(translation: Any, offsets: Any, owner: Any, C: Any, point: Any, q: Any) -> Any:
+    """Whether a loop is closed but for a half turn, which the skew part cannot see."""
+    M = np.empty((3, 4))
+    for l in range(point.size):
+        if point[l]:
+            continue
+        M[:, :] = 0.0
+        for r in range(3):
+            M[r, r] = 1.0
+        for f in range(offsets[l], offsets[l + 1]):
+            _product(C, f, translation[owner[f]], q[owner[f]], M)
+        if M[0, 0] + M[1, 1] + M[2, 2] < 2.0:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def newton(
+    translation: Any,
+    offsets: Any,
+    owner: Any,
+    C: Any,
+    C_first: Any,
+    point: Any,
+    q: Any,
+    steps: Any,
+    tolerance: Any,
+) -> Any:
+    """Gauss-Newton with minimum-norm steps of at most half a unit, in place; whether it came.
+
+    A residual under ``tolerance`` ends it at once; after all steps one under 1e-9 will do.
+    """
+    rows = 6 * point.size
+    F = np.empty(rows)
+    J = np.empty((rows, q.size))
+    for turn in range(steps + 1):
+        evaluate(translation, offsets, owner, C, C_first, point, q, F, J)
+        size = 0.0
+        for r in range(rows):
+            size = max(size, abs(F[r]))
+            if not math.isfinite(F[r]):
+                return False
+        if size < (tolerance if turn < steps else 1e-9):
+            return not turned(translation, offsets, owner, C, point, q)
+        if turn == steps:
+            break
+        step = np.linalg.lstsq(J, F, 1e-9)[0]
+        norm = np.abs(step).max()
+        q -= step * min(1.0, 0.5 / max(norm, 1e-300))
+    return False
+
+
+@njit(cache=True, nogil=True)
+def newton_all(tables: Any, starts: Any, came: Any) -> Any:
+    """Newton's method from many points, shape (N, V), in place; ``came``, shape (N,): where."""
+    for i in range(starts.shape[0]):
+        came[i] = newton(*tables, starts[i], 12, 1e-12)
+
+
 class Equations:
     """The loop equations of a system as a function of the configuration (system units)."""
 
@@ -113,40 +173,40 @@ class Equations:
 
     def __call__(self, q: Array) -> tuple[Array, Array]:
         """Residuals, shape (6 L,), and Jacobian, shape (6 L, V), at a configuration, shape (V,)."""
-        s = self.system
         F = np.empty(self.rows)
-        J = np.empty((self.rows, s.size))
-        evaluate(
-            s.translation, s.offsets, s.factor_variable, s.C, s.C_first, s.point,
-            np.ascontiguousarray(q, dtype=np.float64), F, J,
-        )  # fmt: skip
+        J = np.empty((self.rows, self.system.size))
+        evaluate(*self.tables, np.ascontiguousarray(q, dtype=np.float64), F, J)
         return F, J
-
-    def turned(self, q: Array) -> bool:
-        """Whether a loop is closed but for a half turn, which the skew part cannot see."""
-        s = self.system
-        for l, point in enumerate(s.point):
-            if point:
-                continue
-            end = np.eye(4)[:3]
-            for f in range(s.offsets[l], s.offsets[l + 1]):
-                k = s.factor_variable[f]
-                _product(s.C, f, s.translation[k], q[k], end)
-            if np.trace(end[:, :3]) < 2.0:
-                return True
-        return False
 
     def newton(self, q: Array, *, steps: int = 12, tolerance: float = 1e-12) -> Array | None:
         """Nearest solution by Gauss-Newton with minimum-norm steps; None if it does not come."""
         q = np.array(q, dtype=np.float64)
-        for _ in range(steps):
+        return q if newton(*self.tables, q, steps, tolerance) else None
+
+    @property
+    def tables(self) -> tuple[NDArray[Any], ...]:
+        """The loop equations as ``evaluate`` takes them."""
+        s = self.system
+        return s.translation, s.offsets, s.factor_variable, s.C, s.C_first, s.point
+
+    def newton_all(self, starts: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Newton's method from many points, shape (N, V): where it came to, and whether it did."""
+        q = np.array(starts, dtype=np.float64)
+        came = np.zeros(len(q), dtype=np.bool_)
+        newton_all(self.tables, q, came)
+        return q, came
+
+    def at_limit(self, q: Array, variable: int, value: float) -> Array | None:
+        """The solution near a point with one variable at a given value; None if there is none."""
+        q = np.array(q, dtype=np.float64)
+        for _ in range(12):
             F, J = self(q)
-            if not np.isfinite(F).all():
-                return None
-            if np.abs(F).max() < tolerance:
-                return None if self.turned(q) else q
-            step = np.linalg.lstsq(J, F, rcond=1e-9)[0]
-            norm = float(np.abs(step).max())
-            q = q - step * min(1.0, 0.5 / max(norm, 1e-300))
-        F, _ = self(q)
-        return q if np.abs(F).max() < 1e-9 and not self.turned(q) else None
+            gap = q[variable] - value
+            if np.abs(F).max() < 1e-12 and abs(gap) < 1e-13:
+                q[variable] = value
+                return None if turned(*self.tables[:4], self.system.point, q) else q
+            pin = np.zeros((1, len(q)))
+            pin[0, variable] = 1.0
+            step = np.linalg.lstsq(np.concatenate([J, pin]), np.append(F, gap), rcond=1e-9)[0]
+            q = q - step * min(1.0, 0.5 / max(float(np.abs(step).max()), 1e-300))
+        return None

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
 
 from kin_solvers import border
+from kin_solvers.certificate import independent_rows
+from kin_solvers.clusters import clusters_of, connect
+from kin_solvers.components import Component, Finder
 from kin_solvers.curves import trace
 from kin_solvers.equations import Equations
 from kin_solvers.errors import RequestError
@@ -24,7 +23,7 @@ from kin_solvers.system import System
 if TYPE_CHECKING:
     from kin_solvers.frontier import Paused
 
-__all__ = ["Component", "Counters", "Manifold", "connect"]
+__all__ = ["Component", "Counters", "Manifold"]
 
 Array = NDArray[np.float64]
 
@@ -33,8 +32,6 @@ _TWO_PI = 2.0 * math.pi
 MIN_STEP = 1e-6
 #: Points that may be asked for.
 MAX_REFINED = 1_000_000
-#: Boxes of a component that are looked at to estimate its dimension.
-_SAMPLES = 5
 
 
 @dataclass(frozen=True)
@@ -63,23 +60,6 @@ class Counters:
 
 
 @dataclass(frozen=True)
-class Component:
-    """One connected component of the box cover.
-
-    Attributes:
-        boxes: Indices of its boxes.
-        dimension: Estimated dimension; 0 for an isolated solution.
-        closed_curve: Whether it is one closed curve.
-        point: A configuration on it, shape (V,) [rad, m]; None if Newton found none.
-    """
-
-    boxes: NDArray[np.int64]
-    dimension: int
-    closed_curve: bool
-    point: Array | None = field(repr=False)
-
-
-@dataclass(frozen=True)
 class Manifold:
     """All solutions of a mechanism: no solution lies outside the boxes and the unfinished boxes.
 
@@ -89,6 +69,8 @@ class Manifold:
         lower: Lower ends of the boxes, shape (N, V) [rad, m].
         upper: Upper ends, shape (N, V).
         certified: Whether each box is proven to hold exactly one solution, shape (N,).
+        isolated: Whether each box is proven to hold at most one solution, and to be the only box
+            around it, shape (N,).
         unfinished_lower: Lower ends of the boxes that were left open, shape (U, V).
         unfinished_upper: Upper ends, shape (U, V).
         unfinished_share: Share of the search volume of each unfinished box, shape (U,).
@@ -105,6 +87,7 @@ class Manifold:
     lower: Array = field(repr=False)
     upper: Array = field(repr=False)
     certified: NDArray[np.bool_] = field(repr=False)
+    isolated: NDArray[np.bool_] = field(repr=False)
     unfinished_lower: Array = field(repr=False)
     unfinished_upper: Array = field(repr=False)
     unfinished_share: Array = field(repr=False)
@@ -141,51 +124,103 @@ class Manifold:
         what = "all solutions of the given boxes" if self.asked == "boxes" else "all solutions"
         return f"{n} boxes cover {what}, {sure} of them certified to hold exactly one"
 
+    @property
+    def summary(self) -> str:
+        """What the solution set is, for people: isolated solutions, curves, surfaces."""
+        counts = np.bincount([min(c.dimension, 2) for c in self.components], minlength=3)
+        closed = sum(c.closed_curve for c in self.components)
+        words = [_counted(int(counts[0]), "isolated solution")]
+        if counts[1]:
+            how = "closed" if closed == counts[1] else f"{closed} of them closed"
+            words.append(f"{_counted(int(counts[1]), 'curve')} ({how})")
+        words.append(_counted(int(counts[2]), "surface"))
+        if self.unresolved:
+            words.append(_counted(len(self.unresolved), "unresolved cluster"))
+        return ", ".join(w for w in words if w) or "nothing"
+
+    @cached_property
+    def cyclic(self) -> NDArray[np.bool_]:
+        """Which variables are angles on the full circle, shape (V,)."""
+        return np.array([v.cyclic for v in self.mechanism.variables])
+
+    @cached_property
+    def clusters(self) -> NDArray[np.int64]:
+        """Cluster of each box, shape (N,): boxes that touch, with wrap at +-pi.
+
+        A box proven to hold at most one solution, alone in its region, is a cluster of its own.
+        """
+        labels = np.empty(len(self.lower), dtype=np.int64)
+        rest = ~self.isolated
+        labels[rest] = connect(self.lower[rest], self.upper[rest], self.cyclic)
+        first = int(labels[rest].max(initial=-1)) + 1
+        labels[self.isolated] = first + np.arange(int(self.isolated.sum()))
+        return labels
+
+    @cached_property
+    def _analysis(self) -> tuple[tuple[Component, ...], tuple[NDArray[np.int64], ...]]:
+        """The components, and the clusters in which no solution was found."""
+        system = System.of(self.mechanism)
+        unit = system.unit
+        lower, upper = self.lower * unit, self.upper * unit
+        known = 0.5 * (lower + upper)[self.isolated]
+        finder = Finder(system, lower, upper, self.sigma, known)
+        found: list[Component] = []
+        without: list[NDArray[np.int64]] = []
+        for boxes in clusters_of(self.clusters):
+            parts = (
+                [finder.isolated(int(boxes[0]))]
+                if self.isolated[boxes[0]]
+                else finder.components(boxes)
+            )
+            found += parts
+            if not parts:
+                without.append(boxes)
+        if any(c.curves for c in found):
+            found = finder.merged(found)
+        found.sort(key=lambda c: int(c.boxes.min(initial=len(self.lower))))
+        return tuple(found), tuple(without)
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """The connected components of the solution set that were found, with their dimension."""
+        return self._analysis[0]
+
+    @property
+    def unresolved(self) -> tuple[NDArray[np.int64], ...]:
+        """Clusters in which no solution was found and none excluded, as indices of boxes."""
+        return self._analysis[1]
+
     @cached_property
     def labels(self) -> NDArray[np.int64]:
-        """Component of each box, shape (N,): boxes that touch, with wrap at +-pi."""
-        return connect(
-            self.lower, self.upper, np.array([v.cyclic for v in self.mechanism.variables])
+        """Component of each box, shape (N,); -1 where no solution was found near it."""
+        labels = np.full(len(self.lower), -1, dtype=np.int64)
+        for number, component in enumerate(self.components):
+            labels[component.boxes] = number
+        return labels
+
+    @property
+    def separated(self) -> bool:
+        """Whether every isolated solution is known to be alone, and each is a component.
+
+        That is: the cover is complete, every component is either proven to be isolated or of the
+        dimension that the number of equations lets expect, and no cluster is unresolved.
+        """
+        return (
+            self.complete
+            and not self.unresolved
+            and all(self.as_expected(c) for c in self.components)
         )
 
-    @cached_property
-    def components(self) -> tuple[Component, ...]:
-        """The connected components with their dimension."""
-        system = System.of(self.mechanism)
-        equations = Equations(system)
-        result = []
-        labels = self.labels
-        order = np.argsort(labels, kind="stable")
-        starts = np.searchsorted(labels[order], np.arange(labels.max(initial=-1) + 2))
-        for a, b in pairwise(starts):
-            result.append(self._component(order[a:b], system, equations))
-        return tuple(result)
+    def as_expected(self, component: Component) -> bool:
+        """Whether a component is a proven isolated solution, or as large as can be expected."""
+        return component.proven or 0 < component.dimension == self.expected_dimension
 
-    def _component(
-        self, boxes: NDArray[np.int64], system: System, equations: Equations
-    ) -> Component:
-        unit = system.unit
-        ranks, start = [], None
-        picks = boxes[np.linspace(0, len(boxes) - 1, min(_SAMPLES, len(boxes))).astype(int)]
-        for i in picks:
-            q = equations.newton(0.5 * (self.lower[i] + self.upper[i]) * unit)
-            if q is None or not self._near(q / unit, int(i)):
-                continue
-            values = np.linalg.svd(equations(q)[1], compute_uv=False)
-            rank = int((values > 1e-7 * max(values[0], 1e-300)).sum())
-            if start is None or rank > max(ranks, default=0):
-                start = q
-            ranks.append(rank)
-        if start is None:
-            return Component(boxes, 0 if len(boxes) == 1 else 1, False, None)
-        dimension = system.size - max(ranks)
-        closed = False
-        if dimension == 1:
-            curve, closed = trace(
-                equations, start, step=0.5 * self.sigma, limits=self._limits(system)
-            )
-            closed = closed and self._covers(curve / unit, boxes)
-        return Component(boxes, dimension, closed, start / unit)
+    @cached_property
+    def expected_dimension(self) -> int:
+        """Unknowns less independent equations; 0 where there are at least as many of these."""
+        return max(
+            0, len(self.mechanism.variables) - len(independent_rows(System.of(self.mechanism)))
+        )
 
     def _near(self, q: Array, box: int) -> bool:
         """Whether a point is in a box or within its size, or half of sigma, of it."""
@@ -193,27 +228,12 @@ class Manifold:
         size = np.maximum(self.upper[box] - self.lower[box], 0.5 * self.sigma)
         return bool(np.all(np.abs(q - middle) <= 1.5 * size + 1e-6))
 
-    def _limits(self, system: System) -> tuple[Array, Array]:
-        """Ranges for tracing (system units), infinite for whole turns."""
-        lower = np.where(system.cyclic, -np.inf, system.lower)
-        upper = np.where(system.cyclic, np.inf, system.upper)
-        return lower, upper
-
-    def _covers(self, curve: Array, boxes: NDArray[np.int64]) -> bool:
-        """Whether a traced curve comes near every box of a component."""
-        middle = 0.5 * (self.lower[boxes] + self.upper[boxes])
-        cyclic = np.array([v.cyclic for v in self.mechanism.variables])
-        period = np.where(cyclic, _TWO_PI, 0.0)
-        tree = cKDTree(_wrapped(curve, cyclic), boxsize=period)
-        distance, _ = tree.query(_wrapped(middle, cyclic), p=np.inf)
-        return bool(np.all(distance <= 2.0 * self.sigma))
-
     def curve(self, component: int, step: float | None = None) -> tuple[Array, bool]:
         """Ordered points along a one-dimensional component.
 
         Args:
             component: Index of the component.
-            step: Distance between neighbours [rad, m]; sigma if None.
+            step: Longest distance between neighbours [rad, m]; sigma, but 0.02 to 0.2, if None.
 
         Returns:
             Points, shape (P, V) [rad, m], and whether the curve is closed. Neighbours are near each
@@ -221,17 +241,18 @@ class Manifold:
         """
         component = border.index("component", component, len(self.components))
         step = None if step is None else border.at_least("step", step, MIN_STEP)
+        found = self.components[component]
+        if step is None and len(found.curves) == 1:
+            return found.curves[0], found.closed_curve
         system = System.of(self.mechanism)
-        start = self.components[component].point
-        if start is None:
-            return np.empty((0, system.size)), False
-        points, closed = trace(
-            Equations(system),
-            start * system.unit,
-            step=self.sigma if step is None else step,
-            limits=self._limits(system),
+        finder = Finder(system, self.lower * system.unit, self.upper * system.unit, self.sigma)
+        curve = trace(
+            finder.equations,
+            found.point * system.unit,
+            step=finder.step if step is None else step,
+            limits=finder.limits,
         )
-        return points / system.unit, closed
+        return curve.points / system.unit, curve.closed
 
     def refine(self, count: int) -> tuple[Array, NDArray[np.int64]]:
         """Points on the solution set, from Newton steps that start in the boxes.
@@ -274,7 +295,6 @@ class Manifold:
         """Whether a configuration, shape (V,) [rad, m], lies in a box or an unfinished box."""
         point = border.array("q", q, (len(self.mechanism.variables),))
         slack = border.number("slack", slack)
-        cyclic = np.array([v.cyclic for v in self.mechanism.variables])
         for lower, upper in (
             (self.lower, self.upper),
             (self.unfinished_lower, self.unfinished_upper),
@@ -282,7 +302,7 @@ class Manifold:
             middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
             gap = np.abs(point - middle)
             turned = np.abs(np.remainder(point - middle + math.pi, _TWO_PI) - math.pi)
-            gap = np.where(cyclic, np.minimum(gap, turned), gap)
+            gap = np.where(self.cyclic, np.minimum(gap, turned), gap)
             if bool((gap <= half + slack).all(axis=1).any()):
                 return True
         return False
@@ -290,22 +310,21 @@ class Manifold:
     def distances(self, seed: ArrayLike) -> Array:
         """Euclidean distance of every box from a configuration, shape (N,) [rad, m]."""
         point = border.array("seed", seed, (len(self.mechanism.variables),))
-        cyclic = np.array([v.cyclic for v in self.mechanism.variables])
         middle, half = 0.5 * (self.lower + self.upper), 0.5 * (self.upper - self.lower)
         gap = middle - point
-        gap = np.abs(np.where(cyclic, np.remainder(gap + math.pi, _TWO_PI) - math.pi, gap))
+        gap = np.abs(np.where(self.cyclic, np.remainder(gap + math.pi, _TWO_PI) - math.pi, gap))
         return np.linalg.norm(np.maximum(0.0, gap - half), axis=1)
 
     def sorted_by(self, seed: ArrayLike) -> Manifold:
         """The same manifold with its boxes sorted by nearness to a configuration, shape (V,)."""
         order = np.argsort(self.distances(seed), kind="stable")
-        values = dict(self.__dict__)
-        for name in ("labels", "components"):
-            values.pop(name, None)
-        values.update(
-            lower=self.lower[order], upper=self.upper[order], certified=self.certified[order]
+        return replace(
+            self,
+            lower=self.lower[order],
+            upper=self.upper[order],
+            certified=self.certified[order],
+            isolated=self.isolated[order],
         )
-        return Manifold(**values)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -323,13 +342,16 @@ class Manifold:
             "lower": self.lower.tolist(),
             "upper": self.upper.tolist(),
             "certified": self.certified.tolist(),
+            "separated": self.separated,
+            "unresolved": len(self.unresolved),
             "component_of_box": self.labels.tolist(),
             "components": [
                 {
                     "boxes": len(c.boxes),
                     "dimension": c.dimension,
+                    "proven": c.proven,
                     "closed_curve": c.closed_curve,
-                    "point": None if c.point is None else c.point.tolist(),
+                    "point": c.point.tolist(),
                 }
                 for c in self.components
             ],
@@ -339,27 +361,6 @@ class Manifold:
         }
 
 
-def _wrapped(points: Array, cyclic: NDArray[np.bool_]) -> Array:
-    """Cyclic coordinates brought to [0, 2 pi), as a periodic tree wants them."""
-    turned = np.remainder(points, _TWO_PI)
-    turned[turned >= _TWO_PI] = 0.0
-    return np.where(cyclic, turned, points)
-
-
-def connect(lower: Array, upper: Array, cyclic: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Labels of the connected components of a set of boxes."""
-    n = len(lower)
-    if n == 0:
-        return np.empty(0, dtype=np.int64)
-    middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
-    widest = float(half.max())
-    period = np.where(cyclic, _TWO_PI, 0.0)
-    tree = cKDTree(_wrapped(middle, cyclic), boxsize=period)
-    pairs = tree.query_pairs(min(2.0 * widest + 1e-9, 3.0), p=np.inf, output_type="ndarray")
-    i, j = pairs[:, 0], pairs[:, 1]
-    gap = np.abs(middle[i] - middle[j])
-    turned = np.abs(np.remainder(middle[i] - middle[j] + math.pi, _TWO_PI) - math.pi)
-    gap = np.where(cyclic, turned, gap)
-    touch = (gap <= half[i] + half[j] + 1e-12).all(axis=1)
-    graph = coo_matrix((np.ones(int(touch.sum())), (i[touch], j[touch])), shape=(n, n))
-    return connected_components(graph, directed=False)[1].astype(np.int64)
+def _counted(count: int, word: str) -> str:
+    """A number with its word in the plural, or nothing for none."""
+    return f"{count} {word}{'s' if count != 1 else ''}" if count else ""

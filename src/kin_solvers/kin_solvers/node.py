@@ -39,6 +39,8 @@ from kin_solvers.solve import Settings, solve
 Array = NDArray[np.float64]
 
 MAX_MARKERS = 4000
+#: Largest side with which all IK is searched [rad, m]; clusters that resist are refined anyway.
+ALL_IK_SIGMA = 0.1
 #: Colours of the components, those of Okabe and Ito; certified boxes are drawn solid.
 _COMPONENTS = (
     (0.0, 0.447, 0.698),
@@ -206,7 +208,7 @@ class KinSolversNode(KinNode[CuikParameters]):
         seed = from_field(request.seed)
         p = self.parameters
         settings = Settings(
-            sigma=min(p.sigma, 0.1), rho=p.rho, threads=p.threads, max_boxes=p.max_boxes,
+            sigma=min(p.sigma, ALL_IK_SIGMA), rho=p.rho, threads=p.threads, max_boxes=p.max_boxes,
             max_bytes=p.max_bytes,
         )  # fmt: skip
         found = solve_all_ik(arm, seed if len(seed) else None, settings, task=task)
@@ -220,16 +222,23 @@ class KinSolversNode(KinNode[CuikParameters]):
         response.distances = to_field(found.distances[:keep])
         response.certified = found.certified[:keep].tolist()
         response.components = to_field(found.components[:keep].astype(np.int32), "int32")
-        response.complete = found.manifold.complete
+        parts = found.manifold.components
+        response.complete = found.complete
+        response.separated = found.separated
+        response.posture_count = found.postures
         response.dimension = found.dimension
+        response.component_count = len(parts)
+        response.dimensions = to_field(np.array([c.dimension for c in parts], np.uint8), "uint8")
+        response.dimensions_proven = [c.proven for c in parts]
+        response.unresolved_count = len(found.manifold.unresolved)
         self._report(response.status, found.manifold)
         status = response.status
         if found.manifold.complete and len(found.manifold.lower) == 0:
             status.code = int(StatusCode.UNREACHABLE)
-            status.message = "proven: no configuration within the ranges reaches the pose"
-        elif status.code == int(StatusCode.SUCCESS):
-            kind = "isolated solutions" if found.dimension == 0 else "samples of a self-motion"
-            status.message = f"{len(found.positions)} {kind}, {keep} answered"
+        status.message = found.message
+        if status.code == int(StatusCode.SUCCESS):
+            if keep < len(found.positions):
+                status.message += f"; the {keep} nearest answered"
             status.residual = max((arm.residual(q) for q in found.positions[:8]), default=0.0)
         return response
 
@@ -308,7 +317,7 @@ class KinSolversNode(KinNode[CuikParameters]):
         self._markers.publish(self._boxes_as_markers(manifold))
         curve = None
         for number, component in enumerate(manifold.components):
-            if component.dimension == 1 and component.point is not None:
+            if component.dimension == 1:
                 points, closed = manifold.curve(number)
                 if not closed:
                     points = np.concatenate([points, points[::-1]])
@@ -318,9 +327,9 @@ class KinSolversNode(KinNode[CuikParameters]):
             self._curve = curve
             self._tick = 0
             self._drawn = manifold.mechanism
-        found = [c.point for c in manifold.components if c.point is not None]
-        if found:
-            self._linkage.publish(self._linkage_as_markers(manifold.mechanism, found[0]))
+        if manifold.components:
+            point = manifold.components[0].point
+            self._linkage.publish(self._linkage_as_markers(manifold.mechanism, point))
 
     def _boxes_as_markers(self, manifold: Manifold) -> MarkerArray:
         names = self.parameters.marker_variables or manifold.mechanism.names[:3]
@@ -433,12 +442,18 @@ def _message(manifold: Manifold, refine: int, seed: Array) -> ManifoldMessage:
     message.lower = to_field(manifold.lower.reshape(-1))
     message.upper = to_field(manifold.upper.reshape(-1))
     message.certificates = to_field(manifold.certified.astype(np.uint8), "uint8")
-    message.components = to_field(manifold.labels.astype(np.int32), "int32")
+    # The analysis takes time, which a search that was stopped has not.
+    labels = manifold.labels if manifold.complete else manifold.clusters
+    message.components = to_field(labels.astype(np.int32), "int32")
     if len(seed):
         message.distances = to_field(manifold.distances(seed))
-    message.component_count = int(manifold.labels.max(initial=-1)) + 1
-    if manifold.complete:  # the analysis takes time, which a search that was stopped has not
+    message.component_count = int(labels.max(initial=-1)) + 1
+    if manifold.complete:
         found = manifold.components
+        message.component_count = len(found)
+        message.dimensions_proven = [c.proven for c in found]
+        message.separated = manifold.separated
+        message.unresolved_count = len(manifold.unresolved)
         message.dimensions = to_field(np.array([c.dimension for c in found], np.uint8), "uint8")
         message.closed_curves = [c.closed_curve for c in found]
     if refine:

@@ -16,7 +16,8 @@ __all__ = ["linkage_points", "plot_manifold"]
 
 Array = NDArray[np.float64]
 
-_POSES = 6
+#: Configurations drawn along a curve, and isolated ones drawn at most.
+_POSES, _MOST = 6, 40
 
 
 def linkage_points(mechanism: Mechanism, loop: int, q: Array) -> Array:
@@ -64,24 +65,29 @@ def plot_manifold(manifold: Manifold, path: Path, names: Sequence[str] | None = 
 def _configurations(manifold: Manifold) -> list[Array]:
     """Some configurations, spread along the first curve, or one for each component."""
     for number, component in enumerate(manifold.components):
-        if component.dimension == 1 and component.point is not None:
+        if component.dimension == 1:
             curve, _ = manifold.curve(number)
             return [curve[(k * len(curve)) // _POSES] for k in range(_POSES)]
-    return [c.point for c in manifold.components[:_POSES] if c.point is not None]
+    return [c.point for c in manifold.components[:_MOST]]
 
 
 def _draw_linkage(axes: Any, manifold: Manifold) -> None:
     import matplotlib
 
-    colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.9, _POSES))
-    for k, q in enumerate(_configurations(manifold)):
+    shown = _configurations(manifold)
+    colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.9, max(len(shown), 1)))
+    for k, q in enumerate(shown):
         for loop in range(len(manifold.mechanism.loops)):
             p = linkage_points(manifold.mechanism, loop, q)
             axes.plot(p[:, 0], p[:, 1], p[:, 2], "-o", color=colours[k], lw=1.6, ms=3)
     axes.set_xlabel("x [m]")
     axes.set_ylabel("y [m]")
     axes.set_zlabel("z [m]")
-    axes.set_title("the linkage in some of its configurations")
+    isolated = all(c.dimension == 0 for c in manifold.components)
+    every = isolated and len(shown) == len(manifold.components)
+    axes.set_title(
+        f"all {len(shown)} configurations" if every else f"{len(shown)} of its configurations"
+    )
     axes.set_aspect("equal", adjustable="datalim")
 
 

@@ -16,7 +16,6 @@ from kin_common.checks import shown
 from kin_common.task import Task
 from kin_solvers import border, fast_kernels, planar_kernels, platform_kernels
 from kin_solvers.boxes import Boxes, Outcome
-from kin_solvers.certificate import Certifier
 from kin_solvers.errors import RequestError, SettingsError
 from kin_solvers.frontier import (
     CHUNKS,
@@ -36,11 +35,12 @@ from kin_solvers.frontier import (
     start,
     with_known,
 )
-from kin_solvers.manifold import Counters, Manifold, connect
+from kin_solvers.manifold import Counters, Manifold
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.paper import PaperSearch
 from kin_solvers.planar import PlanarSystem
 from kin_solvers.platform import PlatformSystem
+from kin_solvers.separate import FinerBoxes, Separated, separate
 from kin_solvers.system import System
 from kin_solvers.turns import without_turns
 
@@ -58,14 +58,12 @@ CHUNK_WORK = 200_000
 #: factor of the regularisation, ratio of the longest side above which a box is split, sigmas from
 #: which on that holds.
 TUNING = np.array([0.8, 0.8, 0.02, 0.9, 0.5])
-#: Clusters of boxes up to this size are searched again at a smaller sigma: they may be empty.
-SMALL_CLUSTER = 32
-#: Boxes, and clusters, from which on this is not worth the time.
-MAX_CLUSTERED, MAX_CLUSTERS = 50_000, 200
 #: Times that boxes of unknowns are made smaller before the other variables are looked for.
 REFINEMENTS = 6
 #: The stage after them, and boxes that are brought to it at a time.
 FINISH, BATCH = REFINEMENTS + 1, 32
+#: Boxes that the separation of solutions may process whatever the budget of the search.
+LEAST_SEPARATION = 10_000
 #: What a stage without a quota may process.
 NO_QUOTA = 1 << 62
 #: Boxes that ``run`` may process in all stages, for each of the search.
@@ -498,16 +496,18 @@ def solve(
         raw = (lower, upper)
         left = frontier.unfinished(search)
         certified, extra = np.zeros(len(lower), dtype=bool), Counters()
+        isolated = certified
         examine = settings.certify and task.flag[0] == 0
         if examine and len(left) and resume is not None and _examined(resume, raw):
-            lower, upper, certified = resume.lower, resume.upper, resume.certified
+            lower, upper = resume.lower, resume.upper
+            certified, isolated = resume.certified, resume.isolated
         elif examine and len(lower):
-            lower, upper, certified, extra = _certify(
-                mechanism, system, lower, upper, settings, task
-            )
-            if not len(left) and not isinstance(search, ReducedSearch):
-                keep = _not_phantoms(system, lower, upper, certified, settings, task)
-                lower, upper, certified = lower[keep], upper[keep], certified[keep]
+            # Boxes that are left may touch these ones: no finer search before all are there.
+            budget = 0 if len(left) else max(settings.max_boxes, LEAST_SEPARATION)
+            parts = _separate(system, lower, upper, settings, budget, task)
+            lower, upper = parts.lower, parts.upper
+            certified, isolated = parts.certified, parts.isolated
+            extra = Counters(processed=parts.processed, reductions=parts.reductions)
     order = np.lexsort(np.concatenate([upper, lower], axis=1).T[::-1])
     return Manifold(
         mechanism=mechanism,
@@ -515,6 +515,7 @@ def solve(
         lower=lower[order],
         upper=upper[order],
         certified=certified[order],
+        isolated=isolated[order],
         unfinished_lower=left.lower,
         unfinished_upper=left.upper,
         unfinished_share=left.share,
@@ -608,132 +609,29 @@ def _within(mechanism: Mechanism, lower: Array, upper: Array) -> NDArray[np.bool
     return keep
 
 
-def _certify(
-    mechanism: Mechanism,
+def _separate(
     system: System,
     lower: Array,
     upper: Array,
     settings: Settings,
+    budget: int,
     task: Task,
-) -> tuple[Array, Array, NDArray[np.bool_], Counters]:
-    """Certify isolated solutions; refine boxes that resist, for a while.
-
-    A box inside the region where a certified solution is the only one is dropped: it can hold no
-    other. Boxes that resist are searched again at a smaller sigma; if that settles them they are
-    replaced, else they stay as they were.
-    """
-    certifier = Certifier(system)
-    extra = Counters()
-    none = np.zeros(len(lower), dtype=bool)
-    if not certifier.square or len(lower) > 2000:
-        return lower, upper, none, extra
+) -> Separated:
+    """Proofs, finer searches of clusters that resist, and empty clusters (mechanism's units)."""
     unit = system.unit
-    proofs: list[tuple[Array, Array, Array, Array]] = []
-    open_lower, open_upper = lower * unit, upper * unit
-    sigma = settings.sigma
-    for _ in range(8):
-        open_lower, open_upper = _prove(certifier, system, open_lower, open_upper, proofs, task)
-        if len(open_lower) == 0 or task.stopped:
-            break
-        if len(proofs) == 0 and len(open_lower) > 200:
-            break  # no isolated solutions: a curve or a surface
-        sigma = max(0.25 * sigma, 1e-9)
-        finer = make_search(mechanism, system, replace(settings, method="fast", sigma=sigma))
-        limit = 200 + 20 * len(open_lower)
-        outcome = finer.run(
-            finer.resumed(open_lower / unit, open_upper / unit, np.ones(len(open_lower))),
-            limit,
-            task.flag,
+
+    def finer(low: Array, high: Array, sigma: float, limit: int) -> FinerBoxes:
+        boxes = Boxes(low, high, np.zeros(len(low)))
+        outcome = FastSearch(system, sigma, settings.rho).run(boxes, limit, task.flag)
+        return FinerBoxes(
+            outcome.found_lower,
+            outcome.found_upper,
+            outcome.left.lower,
+            outcome.left.upper,
+            outcome.counters.processed,
+            outcome.counters.reductions,
         )
-        extra += outcome.counters
-        if len(outcome.left) or len(outcome.found_lower) > 2 * len(open_lower) + 16:
-            break
-        open_lower, open_upper = outcome.found_lower, outcome.found_upper
-    tight = [p for p in proofs if _in_ranges(system, p)]
-    straddling = [p for p in tight if not _inside_ranges(system, p)]
-    lower = np.array([*(p[0] for p in tight), *open_lower]).reshape(-1, system.size) / unit
-    upper = np.array([*(p[1] for p in tight), *open_upper]).reshape(-1, system.size) / unit
-    certified = np.array(
-        [not any(p is s for s in straddling) for p in tight] + [False] * len(open_lower), dtype=bool
-    )
-    return *without_turns(lower, upper, system.cyclic), certified, extra
 
-
-def _prove(
-    certifier: Certifier,
-    system: System,
-    lower: Array,
-    upper: Array,
-    proofs: list[tuple[Array, Array, Array, Array]],
-    task: Task,
-) -> tuple[Array, Array]:
-    """Certify what can be certified; return the boxes that are still open."""
-    still = np.ones(len(lower), dtype=bool)
-    for proof in proofs:
-        still &= ~_held(system, proof, lower, upper)
-    for i in range(len(lower)):
-        if task.stopped:
-            break
-        if not still[i]:
-            continue
-        found = certifier.certify(lower[i], upper[i])
-        if found is None:
-            continue
-        tight_lower, tight_upper = found[0][None], found[1][None]
-        if not any(_held(system, known, tight_lower, tight_upper)[0] for known in proofs):
-            proofs.append(found)
-        still &= ~_held(system, found, lower, upper)
-    return lower[still], upper[still]
-
-
-def _held(
-    system: System, proof: tuple[Array, Array, Array, Array], lower: Array, upper: Array
-) -> NDArray[np.bool_]:
-    """Which boxes lie in the region of uniqueness of a proof, whole turns apart; shape (N,)."""
-    region_lower, region_upper = proof[2], proof[3]
-    gap = 0.5 * (region_lower + region_upper) - 0.5 * (lower + upper)
-    turns = np.where(system.cyclic, np.round(gap / _TWO_PI) * _TWO_PI, 0.0)
-    # A turn is not a double: a box that is turned must lie inside by more than that.
-    pad = np.where(turns != 0.0, _TURN_PAD * (1.0 + np.abs(lower) + np.abs(upper)), 0.0)
-    inside = (lower + turns - pad >= region_lower) & (upper + turns + pad <= region_upper)
-    return np.asarray(inside.all(axis=1))
-
-
-def _not_phantoms(
-    system: System,
-    lower: Array,
-    upper: Array,
-    certified: NDArray[np.bool_],
-    settings: Settings,
-    task: Task,
-) -> NDArray[np.bool_]:
-    """Boxes without small clusters that a search at a smaller sigma proves to be empty."""
-    keep = np.ones(len(lower), dtype=bool)
-    if len(lower) > MAX_CLUSTERED:
-        return keep
-    labels = connect(lower, upper, system.cyclic)
-    counts = np.bincount(labels, minlength=1)
-    if len(counts) > MAX_CLUSTERS:
-        return keep
-    finer = FastSearch(system, max(settings.sigma / 8.0, 1e-9), settings.rho)
-    for label in np.flatnonzero(counts <= SMALL_CLUSTER):
-        members = np.flatnonzero(labels == label)
-        if certified[members].any() or task.stopped:
-            continue
-        boxes = finer.resumed(lower[members], upper[members], np.ones(len(members)))
-        outcome = finer.run(boxes, 20 + 20 * len(members), task.flag)
-        if len(outcome.left) == 0 and len(outcome.found_lower) == 0:
-            keep[members] = False
-    return keep
-
-
-def _in_ranges(system: System, proof: tuple[Array, Array, Array, Array]) -> bool:
-    """Whether the solution may lie within the ranges."""
-    free = system.cyclic
-    return bool(np.all(free | ((proof[1] >= system.lower) & (proof[0] <= system.upper))))
-
-
-def _inside_ranges(system: System, proof: tuple[Array, Array, Array, Array]) -> bool:
-    """Whether the solution certainly lies within the ranges."""
-    free = system.cyclic
-    return bool(np.all(free | ((proof[0] >= system.lower) & (proof[1] <= system.upper))))
+    parts = separate(system, lower * unit, upper * unit, settings.sigma, finer, budget, task)
+    low, high = without_turns(parts.lower / unit, parts.upper / unit, system.cyclic)
+    return replace(parts, lower=low, upper=high)

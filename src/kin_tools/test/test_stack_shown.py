@@ -146,7 +146,7 @@ def test_the_tutorial_over_ros(graph):
         env={**os.environ, "ROS_DOMAIN_ID": str(graph.domain)},
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("7 postures, and no other")
+    assert done.stdout.startswith("7 postures, all certified; there are no others")
 
 
 # Security ------------------------------------------------------------------------------------

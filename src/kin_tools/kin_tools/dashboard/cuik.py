@@ -352,7 +352,8 @@ def _figures(manifold: Manifold) -> str:
         ("Complete", "yes, none lost" if manifold.complete else "no, stopped early"),
         ("Boxes processed", str(manifold.processed)),
     ]
-    owners = np.bincount(from_field(manifold.components, "int32"))[: len(SERIES)]
+    owner = from_field(manifold.components, "int32")
+    owners = np.bincount(owner[owner >= 0])[: len(SERIES)]  # -1: a box without a component
     parts = [
         (f"{k + 1}: {boxes} boxes", SERIES[k], f"component {k + 1}")
         for k, boxes in enumerate(owners.tolist())

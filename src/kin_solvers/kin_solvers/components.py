@@ -1,0 +1,266 @@
+"""The connected components of a solution set, read from a cover of boxes by numerical means.
+
+A box proven to hold at most one solution is a component of its own. In every other cluster Newton's
+method starts from each box. Full rank of the Jacobian: isolated solutions, one component each. One
+rank less: curves, each traced to both ends within the ranges, one component each, and each box goes
+with the curve nearest to it; so the number of components is that of the solution set, whichever
+boxes happen to touch. Curves that meet in a singular point are one component. More: one component.
+A cluster in which no solution is found is no component; it is counted apart.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from kin_solvers.clusters import wrapped
+from kin_solvers.curves import Curve, tangent_at, trace
+from kin_solvers.equations import Equations
+from kin_solvers.system import System
+
+__all__ = ["Component", "Finder"]
+
+Array = NDArray[np.float64]
+
+_TWO_PI = 2.0 * math.pi
+#: Most boxes of a cluster from which Newton's method starts.
+STARTS = 4000
+#: Roots of a cluster at which the rank of the Jacobian is looked at.
+_RANKS = 5
+#: Singular values under this, relative to the largest, count as zero.
+_RANK_TOLERANCE = 1e-7
+#: Curves of one cluster that are traced at most.
+_MAX_CURVES = 64
+#: Longest and shortest step along a curve [rad, m].
+_STEPS = (0.02, 0.2)
+#: Width of a cluster under which its unproven roots are taken for one multiple root [rad, m].
+MULTIPLE = 1e-4
+#: Roots nearer to each other than this are one [rad, m].
+SAME = 1e-6
+
+
+@dataclass(frozen=True)
+class Component:
+    """One connected component of the solution set, with the boxes that cover it.
+
+    Attributes:
+        boxes: Indices of its boxes; none if other components cover it as well.
+        dimension: Its dimension; 0 for an isolated solution.
+        closed_curve: Whether it is one closed curve.
+        point: A configuration on it, shape (V,) [rad, m].
+        proven: Whether its dimension is proven, with at most one solution; else it is an estimate.
+        curves: Dimension 1: points along it, each array of shape (P, V) [rad, m].
+    """
+
+    boxes: NDArray[np.int64]
+    dimension: int
+    closed_curve: bool
+    point: Array = field(repr=False)
+    proven: bool = False
+    curves: tuple[Array, ...] = field(default=(), repr=False)
+
+
+class Finder:
+    """Finds the components of clusters of boxes.
+
+    Args:
+        system: The mechanism in normal form.
+        lower: Lower ends of the boxes, shape (N, V) (system units).
+        upper: Upper ends, shape (N, V).
+        sigma: Their largest side [rad, m].
+        known: Isolated solutions that have components of their own, shape (K, V) (system units).
+    """
+
+    def __init__(
+        self,
+        system: System,
+        lower: Array,
+        upper: Array,
+        sigma: float,
+        known: Array | None = None,
+    ) -> None:
+        self.system = system
+        self.equations = Equations(system)
+        self.lower, self.upper = lower, upper
+        self.sigma = sigma
+        self.known = np.empty((0, system.size)) if known is None else known
+        self.step = float(np.clip(sigma, *_STEPS))
+        self.limits = (
+            np.where(system.cyclic, -np.inf, system.lower),
+            np.where(system.cyclic, np.inf, system.upper),
+        )
+
+    def isolated(self, box: int) -> Component:
+        """The component of a box that is proven to hold at most one solution."""
+        middle, half = (self.lower[box] + self.upper[box]) / 2, (self.upper - self.lower)[box] / 2
+        root = self.equations.newton(middle)
+        near = root is not None and bool(np.all(np.abs(root - middle) <= half + 1e-9))
+        point = np.clip(root, *self.limits) if root is not None and near else middle
+        return Component(np.array([box]), 0, False, point / self.system.unit, proven=True)
+
+    def components(self, boxes: NDArray[np.int64]) -> list[Component]:
+        """The components of one cluster; none if no solution is found in it."""
+        roots, owners = self._roots(boxes)
+        if len(roots) == 0:
+            return []
+        picks = np.linspace(0, len(roots) - 1, min(_RANKS, len(roots))).astype(int)
+        ranks = [self._rank(roots[i]) for i in picks]
+        dimension = self.system.size - max(ranks)
+        if dimension == 1:
+            found = self._curves(boxes, roots)
+            if found:
+                return found
+            dimension = 0  # a multiple root: singular, and no curve leads away from it
+        if dimension == 0:
+            return self._points(boxes, roots, owners)
+        start = roots[picks[int(np.argmax(ranks))]]
+        return [Component(boxes, dimension, False, start / self.system.unit)]
+
+    def merged(self, found: list[Component]) -> list[Component]:
+        """Components with curves that were traced from more than one cluster made one."""
+        curves = [k for k, c in enumerate(found) if len(c.curves) == 1]
+        starts = np.array([found[k].point for k in curves]) * self.system.unit
+        same: dict[int, int] = {}
+        for place, k in enumerate(curves):
+            if k in same:
+                continue
+            curve = Curve(found[k].curves[0] * self.system.unit, found[k].closed_curve, False)
+            for other in np.flatnonzero(self._on(curve, starts)):
+                if other > place and curves[other] not in same:
+                    same[curves[other]] = k
+        extra: dict[int, list[NDArray[np.int64]]] = {}
+        for k, owner in same.items():
+            extra.setdefault(owner, []).append(found[k].boxes)
+        return [
+            replace(c, boxes=np.sort(np.concatenate([c.boxes, *extra[k]]))) if k in extra else c
+            for k, c in enumerate(found)
+            if k not in same
+        ]
+
+    def _rank(self, q: Array) -> int:
+        values = np.linalg.svd(self.equations(q)[1], compute_uv=False)
+        return int((values > _RANK_TOLERANCE * max(values[0], 1e-300)).sum())
+
+    def _roots(self, boxes: NDArray[np.int64]) -> tuple[Array, NDArray[np.int64]]:
+        """Solutions within the ranges near boxes of a cluster, and the box of each."""
+        picks = boxes[:: -(-len(boxes) // STARTS)]
+        middle = 0.5 * (self.lower[picks] + self.upper[picks])
+        size = np.maximum(self.upper[picks] - self.lower[picks], 0.5 * self.sigma)
+        q, came = self.equations.newton_all(middle)
+        came &= (np.abs(q - middle) <= 1.5 * size + 1e-6).all(axis=1)
+        for i in np.flatnonzero(came):
+            inside = self._into_ranges(q[i], 3.0 * float(size[i].max()))
+            if inside is None:
+                came[i] = False
+            else:
+                q[i] = inside
+        for known in self.known:
+            came &= np.abs(self._gap(q - known)).max(axis=1) > SAME
+        return q[came], picks[came]
+
+    def _into_ranges(self, q: Array, reach: float) -> Array | None:
+        """A solution within the ranges near one that may lie beyond them; None if there is none."""
+        low, high = self.limits
+        if not (np.any(q < low) or np.any(q > high)):
+            return q
+        inside = np.clip(q, low, high)
+        near = np.abs(q - inside)
+        if near.max() <= 1e-12:
+            return inside
+        worst = int(np.argmax(near))
+        moved = self.equations.at_limit(q, worst, float(inside[worst]))
+        if moved is None or np.abs(moved - q).max() > reach:
+            return None
+        clipped = np.clip(moved, low, high)
+        return clipped if np.abs(clipped - moved).max() <= 1e-12 else None
+
+    # Isolated solutions that could not be proven --------------------------------------------------
+
+    def _points(
+        self, boxes: NDArray[np.int64], roots: Array, owners: NDArray[np.int64]
+    ) -> list[Component]:
+        """One component for each root; boxes go with the nearest one."""
+        # A multiple root is known only to about the square root of the rounding error: what was
+        # found in a cluster that small, and could not be proven, counts as one.
+        hull = float((self.upper[boxes].max(axis=0) - self.lower[boxes].min(axis=0)).max())
+        apart = SAME if hull > MULTIPLE else math.inf
+        kept: list[Array] = []
+        for q in roots:
+            if all(np.abs(self._gap(q - p)).max() > apart for p in kept):
+                kept.append(q)
+        middle = 0.5 * (self.lower[boxes] + self.upper[boxes])
+        distance = np.array([np.abs(self._gap(middle - p)).max(axis=1) for p in kept])
+        nearest = distance.argmin(axis=0)
+        return [
+            Component(boxes[nearest == k], 0, False, p / self.system.unit)
+            for k, p in enumerate(kept)
+        ]
+
+    def _gap(self, difference: Array) -> Array:
+        turned = np.remainder(difference + math.pi, _TWO_PI) - math.pi
+        return np.where(self.system.cyclic, turned, difference)
+
+    # Curves ---------------------------------------------------------------------------------------
+
+    def _curves(self, boxes: NDArray[np.int64], roots: Array) -> list[Component]:
+        """Trace every curve of a cluster."""
+        unit = self.system.unit
+        found: list[Curve] = []
+        left = np.ones(len(roots), dtype=bool)
+        while left.any() and len(found) < _MAX_CURVES:
+            start = roots[int(np.argmax(left))]
+            curve = trace(self.equations, start, step=self.step, limits=self.limits)
+            left[int(np.argmax(left))] = False
+            left &= ~self._on(curve, roots)
+            if len(curve.points) > 1:
+                found.append(curve)
+        if not found or all(self._span(c) < 1e-6 for c in found):
+            return []
+        middle = 0.5 * (self.lower[boxes] + self.upper[boxes])
+        nearest = np.array([self._distance(c, middle) for c in found]).argmin(axis=0)
+        if any(c.singular for c in found):  # branches that meet
+            pieces = tuple(c.points / unit for c in found)
+            return [Component(boxes, 1, False, pieces[0][0], False, pieces)]
+        return [
+            Component(boxes[nearest == k], 1, c.closed, c.points[0] / unit, False,
+                      (c.points / unit,))
+            for k, c in enumerate(found)
+        ]  # fmt: skip
+
+    @staticmethod
+    def _span(curve: Curve) -> float:
+        return float(np.ptp(curve.points, axis=0).max())
+
+    def _tree(self, curve: Curve) -> cKDTree:
+        period = np.where(self.system.cyclic, _TWO_PI, 0.0)
+        return cKDTree(wrapped(curve.points, self.system.cyclic), boxsize=period)
+
+    def _distance(self, curve: Curve, points: Array) -> Array:
+        distance, _ = self._tree(curve).query(wrapped(points, self.system.cyclic), p=np.inf)
+        return np.asarray(distance)
+
+    def _on(self, curve: Curve, roots: Array) -> NDArray[np.bool_]:
+        """Which solutions lie on a traced curve, shape (N,).
+
+        Along the curve a solution is at most a step from the nearest point, across it much less:
+        the tangents of neighbours differ by at most 18 degrees.
+        """
+        if len(curve.points) == 1:
+            return np.asarray(np.abs(self._gap(roots - curve.points[0])).max(axis=1) < SAME)
+        distance, index = self._tree(curve).query(wrapped(roots, self.system.cyclic))
+        offset = self._gap(roots - curve.points[index])
+        on = np.zeros(len(roots), dtype=bool)
+        for i in np.flatnonzero(distance <= self.step):
+            tangent = tangent_at(self.equations, curve.points[index[i]])
+            across = offset[i] - (offset[i] @ tangent) * tangent
+            on[i] = float(np.linalg.norm(across)) <= 0.12 * self.step
+            if on[i] and not curve.closed and index[i] in (0, len(curve.points) - 1):
+                # Beyond the end of an open curve another one may begin.
+                inward = curve.points[1] if index[i] == 0 else curve.points[-2]
+                outward = curve.points[index[i]] - inward
+                on[i] = float(offset[i] @ outward) <= 1e-7 * float(np.linalg.norm(outward))
+        return on
