@@ -86,6 +86,7 @@ class Follower:
         self._offset = np.zeros((2, n))
         self._bounds = np.zeros(n)
         self._accepted_ns: int | None = None
+        self._was_off = False
         self._proposal: _Proposal | None = None
 
     @property
@@ -139,9 +140,9 @@ class Follower:
             # A few ticks were lost: made up for, unless the arm has gone another way.
             if since > self.entry.regular > 0.0:
                 gone = np.abs(proposal.desired[0] - q).max() > _NEAR
-                was = np.abs(self._desired[0] - q).max() > _NEAR
-                if gone and not was:
+                if gone and not self._was_off:
                     self._enter(proposal, self.clock, q, qdot)
+        proposal.off = bool(np.abs(proposal.desired[0] - q).max() > _NEAR)
         self._proposal = proposal
         return proposal.desired
 
@@ -156,7 +157,7 @@ class Follower:
         self._trajectory, self._accepted_ns = proposal.trajectory, proposal.now_ns
         self._anchor_ns, self._base, self._rate = proposal.anchor_ns, proposal.base, proposal.rate
         self._offset, self._bounds = proposal.offset, proposal.bounds
-        self._desired = proposal.desired
+        self._desired, self._was_off = proposal.desired, proposal.off
 
     def _s(self, now_ns: int) -> float:
         return self._base + self._rate * (1e-9 * (now_ns - self._anchor_ns))
@@ -231,6 +232,7 @@ class _Proposal:
         self.trajectory, self.taken_over, self.now_ns = trajectory, taken_over, now_ns
         self.anchor_ns, self.base, self.rate = now_ns, 0.0, 1.0
         self.offset = self.bounds = self.desired = np.zeros(0)
+        self.off = False
 
     def take(self, follower: Follower) -> None:
         """Begin with what the follower is."""

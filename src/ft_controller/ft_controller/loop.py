@@ -131,7 +131,7 @@ class ControlLoop:
         self._looked: tuple[int, int] = (0, 0)  # time and measurement of the last tick
         self._silent = 0
         self._recover_ns = int(1e9 * checks.within("recover_after", recover_after, 0.0, 3600.0))
-        self._well_since = 0
+        self._well_since = self._ticked = 0
         self._disputed = False
         self._orders: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._stop = threading.Event()
@@ -294,6 +294,7 @@ class ControlLoop:
         fresh = latest is not None and now - latest.time_ns <= self._timeout_ns
         if fresh and latest is not None:
             fresh = self._look(now, latest)
+            self.crew.governor.seen(1e-9 * (now - latest.time_ns))
         tick = self.crew.vote(
             q,
             qdot,
@@ -366,7 +367,8 @@ class ControlLoop:
             self._disputed = False
         elif tick.state == State.HOLD and not crew.starved:
             self._disputed = True
-        well = fresh and 0 < tick.quorum <= tick.agreeing and np.abs(qdot).max() <= _CALM
+        gap, self._ticked = now - self._ticked, now
+        well = gap <= self._pause_ns and fresh and 0 < tick.quorum <= tick.agreeing and np.abs(qdot).max() <= _CALM
         if tick.state != State.STOPPED or not well or not self._recoverable():
             self._well_since = now
         elif now - self._well_since >= self._recover_ns:
