@@ -323,7 +323,7 @@ class ControlLoop:
         self._desired = self._follower.propose(
             latest.time_ns, latest.q, latest.qdot, self.driving
         )
-        if not self.driving:
+        if crew.governor.state == State.IDLE:
             self._watch.forget()
         elif self._frozen is None:
             finding = self._watch.look(
@@ -333,6 +333,7 @@ class ControlLoop:
                 self._desired[0],
                 crew.locked,
                 latest.number != number,
+                self.driving,
             )
             if finding is not None:
                 reason = Reason.FROZEN if finding.frozen else Reason.FOLLOWING_ERROR

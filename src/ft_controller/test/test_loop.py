@@ -152,7 +152,7 @@ def test_starvation_is_recovered_from_where_that_is_wanted(trouble):
 def test_starvation_again_and_again_is_recovered_from_each_time():
     simulation = moving(recover_after=1.0)
     for _ in range(5):
-        simulation.run(2.0, lost=True).run(2.5)
+        simulation.run(2.0, lost=True).run(4.0)
     assert simulation.loop.recoveries == 5
     assert simulation.run(8.0).state == State.RUN and arrived(simulation)
 
@@ -195,3 +195,12 @@ def test_slow_loops_have_longer_pauses():
     simulation = Simulation(rate=10.0, limits=Limits.of(ARM), state_timeout=1.0)
     assert simulation.crew.governor.limits.pause == pytest.approx(0.3)
     assert math.isclose(simulation.loop._follower.entry.regular, 0.25)
+
+
+def test_a_stopped_arm_is_not_damped_by_velocities_that_are_none():
+    """Joint states that freeze while the arm comes to rest, again and again."""
+    simulation = moving().run(1.0, node_stopped=True)
+    for _ in range(15):
+        simulation.run(0.3, silent=True, frozen=True).run(0.02)
+        assert simulation.state == State.STOPPED
+    assert simulation.fastest <= 2.0 * SPEED and simulation.speed < 1.0
