@@ -32,8 +32,8 @@ class Outcome:
         fastest: Largest joint speed [rad/s].
         last_speed: Largest joint speed three seconds after the storm [rad/s].
         stopped: Whether the arm was stopped.
-        unstopped: Longest time without control that did not end in a stop, as a part of the hold
-            time and what a ramp adds to it.
+        unstopped: By how much the longest time without control that did not end in a stop was
+            longer than the hold time [s].
         reason: Why it was stopped last.
     """
 
@@ -91,9 +91,9 @@ def run(seed: int) -> Outcome:
         simulation.run(seconds, trouble)
         if driven and trouble.node_stopped:
             simulation.run(0.1)
-        if driven and simulation.state in (State.RUN, State.HOLD):
-            if trouble.node_stopped or trouble.silent or trouble.lost:
-                unstopped = max(unstopped, seconds - hold)
+        alone = trouble.node_stopped or trouble.silent or trouble.lost
+        if driven and alone and simulation.state in (State.RUN, State.HOLD):
+            unstopped = max(unstopped, seconds - hold)
     fastest = simulation.fastest
     simulation.run(3.0)
     return Outcome(

@@ -6,8 +6,8 @@ the one with the lower identity goes on while the other takes its publisher back
 drives. Whoever finds the topic taken waits, and says for whom.
 
 Should two drive after all, because they found each other too late, the lower identity stays and the
-other stops. A publisher of another kind takes no part in this: whoever finds one beside itself while
-it drives stops, rather than fight over the arm.
+other stops. A publisher of another kind takes no part in this: whoever finds one beside itself
+while it drives stops, rather than fight over the arm.
 
 The decision (:class:`Claim`) knows no ROS; :class:`Contender` keeps it for a node.
 """
@@ -68,8 +68,7 @@ class Claim:
         self._seconds = seconds
         self.standing = Standing.LOOKING if seconds > 0.0 else Standing.DRIVING
         self.rival: Rival | None = None
-        self._since: float | None = None
-        self._alone_at: float | None = None
+        self._since = self._alone_at = -1.0
 
     def look(self, now: float, own: bytes | None, rivals: Sequence[Rival]) -> Standing:
         """Judge what is seen.
@@ -81,8 +80,8 @@ class Claim:
         """
         if self._seconds == 0.0:
             return self.standing
-        if self._since is None:
-            self._since = now
+        if self._since < 0.0:
+            self._since = self._alone_at = now
         {
             Standing.LOOKING: self._looking,
             Standing.CLAIMING: self._claiming,
@@ -95,7 +94,6 @@ class Claim:
         self.standing, self._since, self._alone_at = standing, now, now
 
     def _looking(self, now: float, own: bytes | None, rivals: Sequence[Rival]) -> None:
-        assert self._since is not None
         if rivals:
             self.rival, self._since = min(rivals, key=lambda r: r.identity), now
         elif now - self._since >= 0.5 * self._seconds:
@@ -103,7 +101,6 @@ class Claim:
             self._go(Standing.CLAIMING, now)
 
     def _claiming(self, now: float, own: bytes | None, rivals: Sequence[Rival]) -> None:
-        assert self._since is not None
         stronger = [r for r in rivals if own is None or not r.kin or r.identity < own]
         if stronger:
             self.rival = stronger[0]
@@ -114,7 +111,7 @@ class Claim:
             self._go(Standing.DRIVING, now)
 
     def _driving(self, now: float, own: bytes | None, rivals: Sequence[Rival]) -> None:
-        if not rivals or self._alone_at is None:
+        if not rivals:
             self._alone_at = now
             return
         # Who has just come may still be claiming, and will take its publisher back. Who should

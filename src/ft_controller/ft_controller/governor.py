@@ -11,7 +11,7 @@ Holds add up. Every second without control uses up a second of the hold time, an
 control gives back only a share of it, so that an arm which is out of control again and again is
 stopped as surely as one that is out of control for good. A pause, a time in which nobody called,
 counts as held, and one that uses up the hold time ends in STOPPED. Who cannot see does not push:
-from joint states as old as a pause on every torque fades, and it is zero when they are twice as old.
+from joint states as old as a pause on every torque fades; it is zero when they are twice as old.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ class Governor:
         return float(self._times[_HELD])
 
     def reset(self) -> None:
-        """Leave HOLD, RAMP or STOPPED; the next plausible vote leads to RUN, unless it is barred."""
+        """Leave HOLD, RAMP or STOPPED; the next plausible vote leads to RUN unless it is barred."""
         self._words[:_BARRED] = 0
         self._last[:] = 0.0
         self._times[_LAST_TIME], self._times[_HELD] = np.nan, 0.0
@@ -409,7 +409,7 @@ def _govern(
         if stood:
             # The arm has long been left to itself; a torque of then would only push it anew.
             state = _STOPPED
-        elif reason == _JOINT_LIMIT or reason == _OVERSPEED:
+        elif reason in (_JOINT_LIMIT, _OVERSPEED):
             state = _RAMP
             times[_RAMP_BEGAN] = t
         elif times[_HELD] >= times[_HOLD_TIME]:

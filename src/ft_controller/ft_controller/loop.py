@@ -200,7 +200,9 @@ class ControlLoop:
         """
         latest, taken = self._measured, self._time_ns() - int(1e9 * age)
         if latest is None or taken >= latest.time_ns:
-            self._measured = _Measurement(q, qdot, taken, 1 if latest is None else latest.number + 1)
+            self._measured = _Measurement(
+                q, qdot, taken, 1 if latest is None else latest.number + 1
+            )
 
     @property
     def measurement(self) -> tuple[Array, Array] | None:
@@ -320,9 +322,7 @@ class ControlLoop:
         """Ask where the arm should be and whether it does as it is told; whether it is seen."""
         crew, (last, number) = self.crew, self._looked
         self._looked = (now, latest.number)
-        self._desired = self._follower.propose(
-            latest.time_ns, latest.q, latest.qdot, self.driving
-        )
+        self._desired = self._follower.propose(latest.time_ns, latest.q, latest.qdot, self.driving)
         if crew.governor.state == State.IDLE:
             self._watch.forget()
         elif self._frozen is None:
@@ -369,7 +369,12 @@ class ControlLoop:
         elif tick.state == State.HOLD and not crew.starved:
             self._disputed = True
         gap, self._ticked = now - self._ticked, now
-        well = gap <= self._pause_ns and fresh and 0 < tick.quorum <= tick.agreeing and np.abs(qdot).max() <= _CALM
+        well = (
+            gap <= self._pause_ns
+            and fresh
+            and 0 < tick.quorum <= tick.agreeing
+            and np.abs(qdot).max() <= _CALM
+        )
         if tick.state != State.STOPPED or not well or not self._recoverable():
             self._well_since = now
         elif now - self._well_since >= self._recover_ns:

@@ -43,7 +43,7 @@ __all__ = ["FtController", "FtParameters", "main"]
 
 Array = NDArray[np.float64]
 
-#: After a stop for want of something, all must be well for so long before the arm is taken over [s].
+#: After a stop for want of something all must be well so long before the arm is taken over [s].
 _RECOVERY = 1.0
 
 

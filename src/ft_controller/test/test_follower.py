@@ -1,4 +1,4 @@
-"""The clock of a motion: it stands without control, and motions are entered from where the arm is."""
+"""The clock of a motion stands without control; motions are entered from where the arm is."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ def test_the_arm_stays_where_it_is_until_there_is_a_trajectory():
 def test_a_trajectory_that_came_before_the_arm_begins_where_the_arm_is():
     follower = Follower(4, ENTRY)
     follower.follow(MOVE)
-    away = START + [0.5, -0.5, 0.2, 0.0]
+    away = START + np.array([0.5, -0.5, 0.2, 0.0])
     assert (follower.propose(TICK, away, ZERO, False)[0] == away).all()
 
 
@@ -161,9 +161,10 @@ def test_any_offset_is_taken_down_within_its_limits(seed):
         assert (np.abs(desired[1]) <= np.maximum(np.abs(v0), speed) + 1e-9).all()
         jump = np.abs(desired[1] - previous[1])
         assert (jump <= bound * period * (1.0 + 1e-6) + 1e-9).all()
-        assert (np.abs(desired[0] - previous[0]) <= period * 2.0 * (
-            np.maximum(np.abs(v0), speed) + bound * period
-        )).all()
+        assert (
+            np.abs(desired[0] - previous[0])
+            <= period * 2.0 * (np.maximum(np.abs(v0), speed) + bound * period)
+        ).all()
         previous = desired
     assert not follower.entering
     assert (previous[:2] == 0.0).all()

@@ -1,7 +1,7 @@
 """The control loop in simulated time, with pauses, silence and sensors that lie.
 
-What was seen before there were limits: a node stopped for 10 s threw the arm at 97 rad/s, a storm of
-stops over all processors at 127 rad/s, a frozen encoder wound the torque up to 523 N m.
+What was seen before there were limits: a node stopped for 10 s threw the arm at 97 rad/s, a storm
+of stops over all processors at 127 rad/s, a frozen encoder wound the torque up to 523 N m.
 """
 
 import dataclasses
@@ -131,7 +131,7 @@ def test_an_arm_that_is_pushed_away_is_let_go():
 def test_a_trajectory_for_elsewhere_does_not_throw_the_arm():
     simulation = Simulation(**DEMO)
     simulation.run(0.2)
-    simulation.follow(Trajectory.rest(START + [1.0, -1.0, 1.0, -1.0]))
+    simulation.follow(Trajectory.rest(START + np.array([1.0, -1.0, 1.0, -1.0])))
     simulation.run(4.0)
     assert simulation.states == [State.RUN] and simulation.fastest <= 1.2 * SPEED
     assert np.abs(simulation.plant.q - START - [1.0, -1.0, 1.0, -1.0]).max() < 1e-3

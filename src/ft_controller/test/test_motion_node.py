@@ -50,9 +50,7 @@ class Scene:
         self.status = ros.listen(FtStatus, "ft_controller/status")
         self.states = ros.listen(JointState, "joint_states", STATE)
         self.arm = ros.process("ft_controller", "arm_simulator_node", SIMULATOR)
-        self.node = ros.process(
-            "ft_controller", "ft_controller_node", {**CONTROLLER, **parameters}
-        )
+        self.node = ros.process("ft_controller", "ft_controller_node", {**CONTROLLER, **parameters})
         ros.wait_active("ft_controller", 120.0)
         self.until(FtStatus.RUN)
 
@@ -83,7 +81,7 @@ class Scene:
 
 
 def test_a_stopped_node_and_stopped_processors_end_in_a_stop_at_bounded_speed(ros):
-    """SIGSTOP of the node, then a storm of them over all processors, each in the middle of a move."""
+    """SIGSTOP of the node, then a storm of them over all processors, while the arm moves."""
     scene = Scene(ros)
     assert scene.move(-0.6, 0.8).status.code == SolveStatus.SUCCESS
     time.sleep(0.8)

@@ -20,10 +20,12 @@ def look(watch, q=Q, v=ZERO, desired=Q, locked=FREE, new=True, dt=DT):
 def test_a_joint_too_far_from_its_motion_is_named():
     watch = MotionWatch(ARM, following_error=[0.3, 0.2, 0.1, 0.0])
     assert look(watch) is None
-    assert look(watch, Q + 0.01, desired=Q + [0.2, 0.2, 0.1, 3.0]) is None
-    assert look(watch, Q, desired=Q + [0.2, 0.25, 0.1, 0.0]) == Finding(False, 1, pytest.approx(0.25))
+    assert look(watch, Q + 0.01, desired=Q + np.array([0.2, 0.2, 0.1, 3.0])) is None
+    assert look(watch, Q, desired=Q + np.array([0.2, 0.25, 0.1, 0.0])) == Finding(
+        False, 1, pytest.approx(0.25)
+    )
     locked = np.array([False, True, False, False])
-    assert look(watch, Q + 0.01, desired=Q + [0.2, 0.9, 0.0, 0.0], locked=locked) is None
+    assert look(watch, Q + 0.01, desired=Q + np.array([0.2, 0.9, 0.0, 0.0]), locked=locked) is None
 
 
 def test_a_position_that_stands_while_it_is_told_to_move_is_frozen():
@@ -32,7 +34,7 @@ def test_a_position_that_stands_while_it_is_told_to_move_is_frozen():
     ticks = 0
     while found is None:
         ticks += 1
-        moved = Q + [0.001 * ticks, 0.0, 0.001 * ticks, 0.001 * ticks]
+        moved = Q + np.array([0.001 * ticks, 0.0, 0.001 * ticks, 0.001 * ticks])
         found = look(watch, moved, desired=Q + 0.001 * ticks)
         assert ticks < 100
     assert found.frozen and found.joint == 1 and found.value == pytest.approx(0.05, abs=0.002)

@@ -40,7 +40,9 @@ class Arm:
         self.ros = ros
         self.controller = ros.add(FtController, {**PATIENT, **parameters})
         if simulator:
-            self.simulator = ros.add(ArmSimulator, {"rate": 100.0, "command_timeout": 5.0, "claim_time": 0.2})
+            self.simulator = ros.add(
+                ArmSimulator, {"rate": 100.0, "command_timeout": 5.0, "claim_time": 0.2}
+            )
         self.status = ros.listen(FtStatus, "ft_controller/status")
 
     def wait(self, condition, timeout=40.0, what=""):
