@@ -31,6 +31,7 @@ from ft_controller.governor import Reason, State
 from ft_controller.motion_watch import MotionWatch
 from ft_controller.trajectory import Trajectory
 from kin_common import checks
+from kin_common.threads import start_thread
 
 __all__ = ["ControlLoop", "Snapshot", "SteppedLoop"]
 
@@ -170,8 +171,7 @@ class ControlLoop:
         """Start the thread."""
         if not self.running:
             self._stop.clear()
-            self._thread = threading.Thread(target=self._run, name="ft_control", daemon=True)
-            self._thread.start()
+            self._thread = start_thread("ft_control", self._run, self._failed)
 
     def stop(self) -> None:
         """Ramp down if the arm is under control, then end the thread."""

@@ -19,6 +19,7 @@ from ft_controller.errors import ArmError
 from ft_controller.governor import Limits
 from ft_controller.markers import ACTUAL, arm_marker
 from ft_controller.plant import Plant
+from ft_controller.scheduling import SIMULATOR, raised
 from kin_common import checks
 from kin_common.arrays import from_field, to_field
 from kin_common.errors import InvalidInput
@@ -40,6 +41,13 @@ class SimulatorParameters(ArmParameters):
     )
     start: tuple[float, ...] = parameter(
         (0.3, 0.4, 0.5, 0.6), "positions at the start [rad]", read_only=True
+    )
+    realtime_priority: int = parameter(
+        0,
+        "as that of the controller; the simulation runs with SCHED_FIFO one above; 0: ordinary",
+        minimum=0,
+        maximum=90,
+        read_only=True,
     )
     model_error: float = parameter(
         0.05,
@@ -150,7 +158,8 @@ class ArmSimulator(KinNode[SimulatorParameters]):
             "kin_interfaces/srv/LockJoint",
             strangers=False,  # several robots may share the topic
         )
-        self._loop = PeriodicLoop(period, self._step, name="arm_simulator")
+        step = raised(self.parameters.realtime_priority, SIMULATOR, self._step)
+        self._loop = self.loop("simulation", period, step)
         self._loop.start()
 
     def deactivate(self) -> None:
@@ -232,9 +241,6 @@ class ArmSimulator(KinNode[SimulatorParameters]):
 
     def _draw(self) -> None:
         """The arm as a line, for RViz and Foxglove."""
-        loop = self._loop
-        if loop is not None and loop.error is not None:
-            self.diagnostics.fault(f"the simulation ended: {loop.error!r}")
         if self._markers.get_subscription_count() == 0:
             return
         with self._guard_plant:
