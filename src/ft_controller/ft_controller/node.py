@@ -290,6 +290,9 @@ class FtController(KinNode[FtParameters]):
         self._crew.inject(faults, 0.0)
         array = now.command_format == "array"
         self._command = Float64MultiArray() if array else JointState(name=list(now.joints))
+        if now.pace == "states":
+            # Whoever sends the joint states waits for the torques, from the first one on.
+            self._claim = self._contender(0.0)
         self._status = self.publish_to(FtStatus, "~/status", STATE)
         self._desired = self.publish_to(Marker, "~/desired", STATE)
         self.listen(JointState, "joint_states", self._on_state, SENSOR)
@@ -312,16 +315,8 @@ class FtController(KinNode[FtParameters]):
         if self._crew is None:
             raise ArmError("", "the processors are not started")
         self._crew.governor.reset()
-        self._claim = Contender(
-            self,
-            type(self._command),
-            "joint_torques",
-            COMMAND,
-            # Joint states that set the pace come from a recording or wait for the answer.
-            now.claim_time if now.pace == "clock" else 0.0,
-            "kin_interfaces/srv/SetController",
-            strangers=True,
-        )
+        if self._claim is None:
+            self._claim = self._contender(now.claim_time)
         if self._claim.publisher is None:
             self._crew.governor.bar(Reason.CLAIMING)
         else:
@@ -343,17 +338,34 @@ class FtController(KinNode[FtParameters]):
         )
         self._loop.start()
 
+    def _contender(self, seconds: float) -> Contender:
+        return Contender(
+            self,
+            type(self._command),
+            "joint_torques",
+            COMMAND,
+            seconds,
+            "kin_interfaces/srv/SetController",
+            strangers=True,
+        )
+
     def deactivate(self) -> None:
         """Ramp down and stop the loop."""
         if self._loop is not None:
             self._loop.stop()
             self._loop = None
+        if self.parameters.pace == "clock":
+            self._leave()
+
+    def _leave(self) -> None:
+        """Leave the arm to others."""
         if self._claim is not None:
             self._claim.close()
             self._claim = None
 
     def cleanup(self) -> None:
         """End the processors."""
+        self._leave()
         if self._crew is not None:
             self._crew.close()
             self._crew = None
