@@ -82,15 +82,19 @@ def drive(node, stack):
 
 def break_a_joint(node, stack):
     """Lock the last joint, tell the controller, keep another one in tighter limits; undo it all."""
-    places = (f"{stack}/arm_simulator", f"{stack}/ft_controller")
+    # The controller first, and last when it is free again: a joint that jams unannounced while the
+    # arm moves is a reason to stop.
+    places = (f"{stack}/ft_controller", f"{stack}/arm_simulator")
+    owners: list[int] = []
     for locked in (True, False):
-        for place in places:
+        for place in places if locked else reversed(places):
             request = LockJoint.Request(joint="joint_4", locked=locked)
             answer = ask(node, LockJoint, f"{place}/lock_joint", request)
             if answer.status.code != SolveStatus.SUCCESS:
                 raise SystemExit(f"{place}: {answer.status.message}")
+            owners = list(answer.owners) or owners
         word = "stuck: the controller goes on without it" if locked else "free again"
-        print(f"Joint 4 is {word}; the processors {list(answer.owners)} own the joints.")
+        print(f"Joint 4 is {word}; the processors {owners} own the joints.")
     for limit in (2.7, 2.8):
         for place in places:
             request = SetJointLimits.Request(joints=["joint_2"], lower=[-limit], upper=[limit])

@@ -80,12 +80,13 @@ class Follower:
         self._n = n
         self._next: Trajectory | None = None
         self._trajectory: Trajectory | None = None
-        self._desired = np.zeros((3, n))
+        self._desired: Array = np.zeros((3, n))
         # The clock: s = base + r (t - anchor) while the rate is steady.
         self._anchor_ns, self._base, self._rate = 0, 0.0, 1.0
-        self._offset = np.zeros((2, n))
-        self._bounds = np.zeros(n)
+        self._offset: Array = np.zeros((2, n))
+        self._bounds: Array = np.zeros(n)
         self._accepted_ns: int | None = None
+        self._was_off = False
         self._proposal: _Proposal | None = None
 
     @property
@@ -129,7 +130,7 @@ class Follower:
         if since is None or not controlled or since > self.entry.pause:
             self._enter(proposal, 0.0 if self._next else self.clock, q, qdot)
         elif self._next is not None:
-            self._exchange(proposal)
+            self._exchange(proposal, since)
         elif since == 0.0:
             proposal.take(self)
             proposal.desired = self._desired
@@ -139,9 +140,9 @@ class Follower:
             # A few ticks were lost: made up for, unless the arm has gone another way.
             if since > self.entry.regular > 0.0:
                 gone = np.abs(proposal.desired[0] - q).max() > _NEAR
-                was = np.abs(self._desired[0] - q).max() > _NEAR
-                if gone and not was:
+                if gone and not self._was_off:
                     self._enter(proposal, self.clock, q, qdot)
+        proposal.off = bool(np.abs(proposal.desired[0] - q).max() > _NEAR)
         self._proposal = proposal
         return proposal.desired
 
@@ -156,7 +157,7 @@ class Follower:
         self._trajectory, self._accepted_ns = proposal.trajectory, proposal.now_ns
         self._anchor_ns, self._base, self._rate = proposal.anchor_ns, proposal.base, proposal.rate
         self._offset, self._bounds = proposal.offset, proposal.bounds
-        self._desired = proposal.desired
+        self._desired, self._was_off = proposal.desired, proposal.off
 
     def _s(self, now_ns: int) -> float:
         return self._base + self._rate * (1e-9 * (now_ns - self._anchor_ns))
@@ -169,9 +170,8 @@ class Follower:
         proposal.bounds = self._limits(proposal.offset)
         proposal.desired = np.array([q, qdot, np.zeros(self._n)])
 
-    def _exchange(self, proposal: _Proposal) -> None:
-        """Go over to another trajectory, from where the arm should be."""
-        assert self._accepted_ns is not None
+    def _exchange(self, proposal: _Proposal, since: float) -> None:
+        """Go over to another trajectory, from where the arm should have been a time ago."""
         start = proposal.trajectory.sample(0.0)
         offset = self._desired[:2] - start[:2]
         near = np.abs(offset[0]).max() <= _NEAR and np.abs(offset[1]).max() <= _NEAR_SPEED
@@ -179,11 +179,11 @@ class Follower:
             offset = np.array([self._desired[0] - start[0], self._desired[1]])
         if np.abs(offset).max() < 1e-9:
             offset = np.zeros((2, self._n))
-        proposal.anchor_ns, proposal.base = self._accepted_ns, 0.0
+        proposal.anchor_ns, proposal.base = proposal.now_ns - round(1e9 * since), 0.0
         proposal.rate = 1.0 if near else 0.0
         proposal.offset = offset
         proposal.bounds = self._limits(offset)
-        self._advance(proposal, 1e-9 * (proposal.now_ns - self._accepted_ns))
+        self._advance(proposal, since)
 
     def _advance(self, proposal: _Proposal, dt: float) -> None:
         """Let the clock and the offset go on by a time."""
@@ -230,7 +230,10 @@ class _Proposal:
     def __init__(self, trajectory: Trajectory, taken_over: Trajectory | None, now_ns: int) -> None:
         self.trajectory, self.taken_over, self.now_ns = trajectory, taken_over, now_ns
         self.anchor_ns, self.base, self.rate = now_ns, 0.0, 1.0
-        self.offset = self.bounds = self.desired = np.zeros(0)
+        self.offset: Array = np.zeros(0)
+        self.bounds: Array = np.zeros(0)
+        self.desired: Array = np.zeros(0)
+        self.off = False
 
     def take(self, follower: Follower) -> None:
         """Begin with what the follower is."""

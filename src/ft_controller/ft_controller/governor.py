@@ -11,7 +11,7 @@ Holds add up. Every second without control uses up a second of the hold time, an
 control gives back only a share of it, so that an arm which is out of control again and again is
 stopped as surely as one that is out of control for good. A pause, a time in which nobody called,
 counts as held, and one that uses up the hold time ends in STOPPED. Who cannot see does not push:
-without fresh joint states a held torque fades within the time of a pause.
+from joint states as old as a pause on every torque fades; it is zero when they are twice as old.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _IMPLAUSIBLE, _JOINT_LIMIT = int(Reason.IMPLAUSIBLE), int(Reason.JOINT_LIMIT)
 _OVERSPEED, _PAUSED = int(Reason.OVERSPEED), int(Reason.PAUSED)
 _STATE, _REASON, _JOINT, _SATURATED, _BARRED, _WORDS = range(6)
 _RAMP_BEGAN, _HOLD_TIME, _RAMP_TIME, _BELIEVED, _VALUE = range(5)
-_LAST_TIME, _HELD, _PAUSE, _GIVEN_BACK, _SEEN, _TIMES = range(5, 11)
+_LAST_TIME, _HELD, _PAUSE, _GIVEN_BACK, _SEEN, _AGE, _TIMES = range(5, 12)
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ class Governor:
         return float(self._times[_HELD])
 
     def reset(self) -> None:
-        """Leave HOLD, RAMP or STOPPED; the next plausible vote leads to RUN, unless it is barred."""
+        """Leave HOLD, RAMP or STOPPED; the next plausible vote leads to RUN unless it is barred."""
         self._words[:_BARRED] = 0
         self._last[:] = 0.0
         self._times[_LAST_TIME], self._times[_HELD] = np.nan, 0.0
@@ -263,6 +263,10 @@ class Governor:
             self._last[:] = 0.0
         self._words[_REASON], self._words[_JOINT] = reason, joint
         self._times[_VALUE] = value
+
+    def seen(self, age: float) -> None:
+        """Say how old the measurements of the next step are [s]; without a word they are of now."""
+        self._times[_AGE] = age
 
     def bar(self, reason: Reason) -> None:
         """Give no torque at all, from the next step on and until :meth:`admit`."""
@@ -366,7 +370,9 @@ def _govern(
 ) -> None:
     n = out.size
     if fresh:
-        times[_SEEN] = t
+        times[_SEEN] = t - times[_AGE]
+    times[_AGE] = 0.0
+    sight = min(max(2.0 - (t - times[_SEEN]) / times[_PAUSE], 0.0), 1.0)
     if words[_BARRED] != 0:
         if words[_STATE] != _IDLE:
             words[_STATE] = _STOPPED
@@ -387,6 +393,7 @@ def _govern(
             if out[i] != tau[i]:
                 words[_SATURATED] = 1
             last[i] = out[i]
+            out[i] *= sight
         return
     if state == _IDLE:
         words[_REASON], words[_JOINT], times[_VALUE] = reason, joint, value
@@ -402,7 +409,7 @@ def _govern(
         if stood:
             # The arm has long been left to itself; a torque of then would only push it anew.
             state = _STOPPED
-        elif reason == _JOINT_LIMIT or reason == _OVERSPEED:
+        elif reason in (_JOINT_LIMIT, _OVERSPEED):
             state = _RAMP
             times[_RAMP_BEGAN] = t
         elif times[_HELD] >= times[_HOLD_TIME]:
@@ -418,10 +425,8 @@ def _govern(
         factor = 0.0
     words[_STATE] = state
     for i in range(n):
-        out[i] = factor * last[i]
-        if not fresh:
-            out[i] *= min(max(1.0 - (t - times[_SEEN]) / times[_PAUSE], 0.0), 1.0)
-        else:
+        out[i] = factor * sight * last[i]
+        if fresh:
             if out[i] * qdot[i] > 0.0:
                 # A torque that nobody computes any more must not take a joint to its speed limit.
                 out[i] *= min(max(2.0 - 2.0 * math.fabs(qdot[i]) / limits[3, i], 0.0), 1.0)

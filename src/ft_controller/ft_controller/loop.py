@@ -132,7 +132,7 @@ class ControlLoop:
         self._looked: tuple[int, int] = (0, 0)  # time and measurement of the last tick
         self._silent = 0
         self._recover_ns = int(1e9 * checks.within("recover_after", recover_after, 0.0, 3600.0))
-        self._well_since = 0
+        self._well_since = self._ticked = 0
         self._disputed = False
         self._orders: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._stop = threading.Event()
@@ -296,6 +296,7 @@ class ControlLoop:
         fresh = latest is not None and now - latest.time_ns <= self._timeout_ns
         if fresh and latest is not None:
             fresh = self._look(now, latest)
+            self.crew.governor.seen(1e-9 * (now - latest.time_ns))
         tick = self.crew.vote(
             q,
             qdot,
@@ -322,7 +323,7 @@ class ControlLoop:
         crew, (last, number) = self.crew, self._looked
         self._looked = (now, latest.number)
         self._desired = self._follower.propose(latest.time_ns, latest.q, latest.qdot, self.driving)
-        if not self.driving:
+        if crew.governor.state == State.IDLE:
             self._watch.forget()
         elif self._frozen is None:
             finding = self._watch.look(
@@ -332,6 +333,7 @@ class ControlLoop:
                 self._desired[0],
                 crew.locked,
                 latest.number != number,
+                self.driving,
             )
             if finding is not None:
                 reason = Reason.FROZEN if finding.frozen else Reason.FOLLOWING_ERROR
@@ -366,7 +368,13 @@ class ControlLoop:
             self._disputed = False
         elif tick.state == State.HOLD and not crew.starved:
             self._disputed = True
-        well = fresh and 0 < tick.quorum <= tick.agreeing and np.abs(qdot).max() <= _CALM
+        gap, self._ticked = now - self._ticked, now
+        well = (
+            gap <= self._pause_ns
+            and fresh
+            and 0 < tick.quorum <= tick.agreeing
+            and np.abs(qdot).max() <= _CALM
+        )
         if tick.state != State.STOPPED or not well or not self._recoverable():
             self._well_since = now
         elif now - self._well_since >= self._recover_ns:

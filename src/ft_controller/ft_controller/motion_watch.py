@@ -25,6 +25,9 @@ __all__ = ["Finding", "MotionWatch"]
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+#: Of the motion that a frozen position is found by, while the arm is being stopped.
+_STOPPING = 0.1
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -85,7 +88,14 @@ class MotionWatch:
         self._torque[:] = torque
 
     def look(
-        self, dt: float, q: Array, qdot: Array, desired: Array, locked: Flags, new: bool = True
+        self,
+        dt: float,
+        q: Array,
+        qdot: Array,
+        desired: Array,
+        locked: Flags,
+        new: bool = True,
+        driven: bool = True,
     ) -> Finding | None:
         """Judge a tick with a fresh measurement; None if nothing is wrong.
 
@@ -97,10 +107,15 @@ class MotionWatch:
             locked: Joints that do not move, shape (n,).
             new: Whether a message brought the measurement since the last tick; what is still the
                 same message proves nothing.
+            driven: Whether the arm follows a motion; else it is being stopped, and a tenth of the
+                motion is enough: a damping by velocities that are none would only push.
         """
-        frozen = self._frozen(dt, q, qdot, desired, locked, new)
+        enough = self.frozen_motion if driven else _STOPPING * self.frozen_motion
+        frozen = self._frozen(dt, q, qdot, desired, locked, enough)
         if frozen is not None:
-            return frozen
+            return frozen if new else None
+        if not driven:
+            return None
         off = np.where(locked, 0.0, np.abs(desired - q))
         far = (off > self.following_error) & (self.following_error > 0.0)
         if far.any():
@@ -109,7 +124,7 @@ class MotionWatch:
         return None
 
     def _frozen(
-        self, dt: float, q: Array, qdot: Array, desired: Array, locked: Flags, new: bool
+        self, dt: float, q: Array, qdot: Array, desired: Array, locked: Flags, enough: float
     ) -> Finding | None:
         if self._q is None or self.frozen_motion == 0.0:
             self._q, self._told = q.copy(), desired.copy()
@@ -129,7 +144,7 @@ class MotionWatch:
         )
         due[moved] = 0.0
         i = int(np.argmax(due))
-        return Finding(True, i, float(due[i])) if new and due[i] > self.frozen_motion else None
+        return Finding(True, i, float(due[i])) if due[i] > enough else None
 
     def _push(self, dt: float, q: Array, qdot: Array, locked: Flags) -> None:
         """Add up where the torques should have moved the joints since they stand still."""

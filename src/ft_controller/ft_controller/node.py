@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import time
 import traceback
 from dataclasses import dataclass
 from typing import Any
@@ -18,12 +19,15 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from visualization_msgs.msg import Marker
 
 from ft_controller.arm_parameters import ArmParameters, joint_index, joint_values
+from ft_controller.claim import Contender, Standing
 from ft_controller.crew import RECONFIGURATIONS, Crew, Tick, Timing, warm
 from ft_controller.errors import ArmError, ScheduleError
 from ft_controller.faults import Fault, load_schedule
-from ft_controller.governor import Limits, State
+from ft_controller.follower import Entry
+from ft_controller.governor import Limits, Reason, State
 from ft_controller.loop import ControlLoop, Snapshot, SteppedLoop
 from ft_controller.markers import DESIRED, arm_marker
+from ft_controller.motion_watch import MotionWatch
 from ft_controller.planner import plan
 from ft_controller.processor import CONTROLLERS
 from ft_controller.trajectory import Trajectory
@@ -38,6 +42,9 @@ from kin_common.task import Task
 __all__ = ["FtController", "FtParameters", "main"]
 
 Array = NDArray[np.float64]
+
+#: After a stop for want of something all must be well so long before the arm is taken over [s].
+_RECOVERY = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +67,19 @@ class FtParameters(ArmParameters):
     )
     state_timeout: float = parameter(
         0.1,
-        "joint states older than this are lost [s]",
+        "joint states older than this, by their stamps, are lost [s]",
         minimum=0.001,
         maximum=10.0,
         read_only=True,
+    )
+    stamp_tolerance: float = parameter(
+        0.05,
+        "joint states with stamps farther in the future are refused [s]",
+        minimum=0.0,
+        maximum=10.0,
+    )
+    require_stamps: bool = parameter(
+        False, "refuse joint states without a stamp (zero); else they are as old as their arrival"
     )
     kp: tuple[float, ...] = parameter(
         (100.0,), "gain of the position error, one or one for each joint [1/s^2]", minimum=0.0
@@ -84,7 +100,52 @@ class FtParameters(ArmParameters):
         0.1, "position so far beyond its limit stops the arm [rad]", minimum=0.0, maximum=10.0
     )
     hold_time: float = parameter(
-        0.1, "without a quorum the last torque is held so long [s]", minimum=0.0, maximum=10.0
+        0.1,
+        "without a quorum the last torque is held so long, at once or in pieces [s]",
+        minimum=0.0,
+        maximum=10.0,
+    )
+    hold_recovery: float = parameter(
+        0.1, "share of the time under control that hold_time gets back", minimum=0.0, maximum=1.0
+    )
+    pause_time: float = parameter(
+        0.1,
+        "a longer time without control is a pause: the motion goes on from where the arm is [s]",
+        minimum=0.001,
+        maximum=10.0,
+    )
+    following_error: tuple[float, ...] = parameter(
+        (0.3,),
+        "a joint farther from its motion stops the arm, one or one for each joint; 0: never [rad]",
+        minimum=0.0,
+        read_only=True,
+    )
+    frozen_motion: float = parameter(
+        0.05,
+        "a position that does not change while it should move so far stops the arm; 0: never [rad]",
+        minimum=0.0,
+        maximum=10.0,
+        read_only=True,
+    )
+    standstill: float = parameter(
+        5.0,
+        "torques for no more than this acceleration may leave a joint where it is [rad/s^2]",
+        minimum=0.0,
+        maximum=1e6,
+        read_only=True,
+    )
+    recover_from_starvation: bool = parameter(
+        False,
+        "after a stop for want of joint states, answers or time, go on by itself when they are "
+        "back; off where an arm can hurt",
+        read_only=True,
+    )
+    claim_time: float = parameter(
+        1.0,
+        "look so long for other controllers of the arm before driving it; 0: do not look [s]",
+        minimum=0.0,
+        maximum=60.0,
+        read_only=True,
     )
     ramp_time: float = parameter(
         0.4, "then it goes down in this time [s]", minimum=0.001, maximum=10.0
@@ -157,6 +218,8 @@ class FtParameters(ArmParameters):
         for name in ("kp", "kd"):
             if len(getattr(self, name)) not in (1, n):
                 raise InvalidInput(name, f"needs one value or {n}")
+        if len(self.following_error) not in (1, n):
+            raise InvalidInput("following_error", f"needs one value or {n}")
         if len(self.torque_limit) != n or min(self.torque_limit) <= 0.0:
             raise InvalidInput("torque_limit", f"needs {n} positive values")
 
@@ -172,7 +235,13 @@ class FtParameters(ArmParameters):
             margin=self.limit_margin,
             hold=self.hold_time,
             ramp=self.ramp_time,
+            pause=self.pause_time,
+            recovery=self.hold_recovery,
         )
+
+    def entry(self) -> Entry:
+        """How motions are entered from where the arm is."""
+        return Entry(speed=self.plan_speed, acceleration=self.plan_acceleration)
 
 
 class FtController(KinNode[FtParameters]):
@@ -183,6 +252,7 @@ class FtController(KinNode[FtParameters]):
         self._crew: Crew | None = None
         self._loop: ControlLoop | None = None
         self._snapshot: Snapshot | None = None
+        self._claim: Contender | None = None
 
     # ------------------------------------------------------------------ lifecycle
 
@@ -219,10 +289,10 @@ class FtController(KinNode[FtParameters]):
         )
         self._crew.inject(faults, 0.0)
         array = now.command_format == "array"
-        self._torques = self.publish_to(
-            Float64MultiArray if array else JointState, "joint_torques", COMMAND
-        )
         self._command = Float64MultiArray() if array else JointState(name=list(now.joints))
+        if now.pace == "states":
+            # Whoever sends the joint states waits for the torques, from the first one on.
+            self._claim = self._contender(0.0)
         self._status = self.publish_to(FtStatus, "~/status", STATE)
         self._desired = self.publish_to(Marker, "~/desired", STATE)
         self.listen(JointState, "joint_states", self._on_state, SENSOR)
@@ -234,13 +304,23 @@ class FtController(KinNode[FtParameters]):
         self.serve(MoveArm, "~/move_arm", self._move)
         self.every(0.5, self._diagnose, steady=True)
         self.every(0.05, self._draw, steady=True)
+        self.every(0.05, self._contend, steady=True)
 
     def activate(self) -> None:
-        """Start the control loop; the arm is under control from the first joint states on."""
+        """Start the control loop; the arm is under control from the first joint states on.
+
+        First the node looks whether another one drives the arm.
+        """
         now = self.parameters
         if self._crew is None:
             raise ArmError("", "the processors are not started")
         self._crew.governor.reset()
+        if self._claim is None:
+            self._claim = self._contender(now.claim_time)
+        if self._claim.publisher is None:
+            self._crew.governor.bar(Reason.CLAIMING)
+        else:
+            self._crew.governor.admit()
         kind = ControlLoop if now.pace == "clock" else SteppedLoop
         self._loop = kind(
             self._crew,
@@ -250,17 +330,42 @@ class FtController(KinNode[FtParameters]):
             now.state_timeout,
             now.status_rate,
             self._loop_failed,
+            entry=now.entry(),
+            watch=MotionWatch(
+                self._crew.arm, now.following_error, now.frozen_motion, now.standstill
+            ),
+            recover_after=_RECOVERY if now.recover_from_starvation else 0.0,
         )
         self._loop.start()
+
+    def _contender(self, seconds: float) -> Contender:
+        return Contender(
+            self,
+            type(self._command),
+            "joint_torques",
+            COMMAND,
+            seconds,
+            "kin_interfaces/srv/SetController",
+            strangers=True,
+        )
 
     def deactivate(self) -> None:
         """Ramp down and stop the loop."""
         if self._loop is not None:
             self._loop.stop()
             self._loop = None
+        if self.parameters.pace == "clock":
+            self._leave()
+
+    def _leave(self) -> None:
+        """Leave the arm to others."""
+        if self._claim is not None:
+            self._claim.close()
+            self._claim = None
 
     def cleanup(self) -> None:
         """End the processors."""
+        self._leave()
         if self._crew is not None:
             self._crew.close()
             self._crew = None
@@ -276,6 +381,7 @@ class FtController(KinNode[FtParameters]):
             crew.set_gains(new.kp, new.kd)
             limits = crew.governor.limits
             crew.governor.limits = new.limits(limits.lower, limits.upper)
+            loop.enter_by(new.entry())
             if (old.controller, old.reconfiguration) != (new.controller, new.reconfiguration):
                 crew.set_controller(new.controller, new.reconfiguration)
 
@@ -294,16 +400,42 @@ class FtController(KinNode[FtParameters]):
     # ------------------------------------------------------------------ topics
 
     def _send(self, tick: Tick) -> None:
-        """Publish a torque; called by the control loop."""
+        """Publish a torque, if the arm is this node's to drive; called by the control loop."""
+        publisher = None if self._claim is None else self._claim.publisher
+        if publisher is None:
+            return
         if isinstance(self._command, JointState):
             self._command.header.stamp = self.get_clock().now().to_msg()
             self._command.effort = to_field(tick.torque, "float64")
         else:
             self._command.data = to_field(tick.torque, "float64")
-        self._torques.publish(self._command)
+        publisher.publish(self._command)
+
+    def _contend(self) -> None:
+        """Look for others that drive the arm: there must be one."""
+        claim, loop = self._claim, self._loop
+        if claim is None or loop is None or not loop.running:
+            return
+        before = claim.sentence
+
+        def change(standing: Standing) -> None:
+            governor = loop.crew.governor
+            if standing == Standing.DRIVING:
+                loop.do(governor.admit)
+            elif standing == Standing.LOST:
+                loop.do(lambda: governor.bar(Reason.RIVAL))
+            else:
+                loop.do(lambda: governor.bar(Reason.CLAIMING))
+
+        claim.look(time.monotonic(), change)
+        if claim.sentence and claim.sentence != before:
+            self.get_logger().warning(claim.sentence)
 
     def _report(self, snapshot: Snapshot) -> None:
         """Publish a status; called by the control loop, which a status must never end."""
+        claim = self._claim
+        if claim is not None and claim.sentence:
+            snapshot = dataclasses.replace(snapshot, reason=claim.sentence)
         self._guard("status", lambda: self._show(snapshot))
 
     def _show(self, snapshot: Snapshot) -> None:
@@ -333,24 +465,45 @@ class FtController(KinNode[FtParameters]):
         """The loop broke down: the last word to the motors is zero; called by the loop."""
         text = "".join(traceback.format_exception(error))
         self.get_logger().fatal(f"the control loop broke down:\n{text}")
+        publisher = None if self._claim is None else self._claim.publisher
+        if publisher is None:
+            return
         zero = to_field(np.zeros(len(self.parameters.joints)), "float64")
         if isinstance(self._command, JointState):
             self._command.effort = zero
         else:
             self._command.data = zero
-        self._torques.publish(self._command)
+        publisher.publish(self._command)
 
     def _on_state(self, message: JointState) -> None:
         if self._loop is None:
             return
         joints = self.parameters.joints
+        if not set(joints).intersection(message.name):
+            return  # of another robot on the same topic
         q = joint_values(joints, message.name, "position", message.position)
         qdot = joint_values(joints, message.name, "velocity", message.velocity)
-        self._loop.measured(q, qdot)
+        self._loop.measured(q, qdot, self._age(message.header.stamp))
+
+    def _age(self, stamp: Any) -> float:
+        """How old a measurement is, in the node's clock; none may be of the future [s]."""
+        now = self.parameters
+        if now.pace == "states":
+            return 0.0
+        if stamp.sec == 0 and stamp.nanosec == 0:
+            if now.require_stamps:
+                raise ArmError("header.stamp", "is zero; joint states need the time they are of")
+            return 0.0
+        clock = 1e-9 * self.get_clock().now().nanoseconds
+        age = clock - (stamp.sec + 1e-9 * stamp.nanosec)
+        if age < -now.stamp_tolerance:
+            why = " (no time on /clock yet)" if clock == 0.0 else ""
+            raise ArmError("header.stamp", f"is {-age:.3g} s in the future{why}")
+        return max(age, 0.0)
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
-        loop = self._running()
-        trajectory = self._trajectory(message, loop.desired())
+        loop = self._driven()
+        trajectory = self._trajectory(message, self._start(loop))
         limits = loop.crew.governor.limits
         free = ~loop.crew.locked
         trajectory.check(
@@ -407,6 +560,26 @@ class FtController(KinNode[FtParameters]):
             raise ArmError("", "the control loop does not run")
         return self._loop
 
+    def _driven(self) -> ControlLoop:
+        """The loop, if what it is told to follow is followed."""
+        loop = self._running()
+        state = loop.crew.governor.state
+        if self._claim is not None and self._claim.sentence:
+            raise ArmError("", self._claim.sentence)
+        if state in (State.RAMP, State.STOPPED) and not loop.recovering:
+            raise ArmError("", f"the arm is stopped ({loop.crew.reason()}): reset it first")
+        return loop
+
+    def _start(self, loop: ControlLoop) -> Array:
+        """Where a motion begins, shape (3, n): where the arm should be, or where it is."""
+        if loop.driving:
+            return loop.desired()
+        measured = loop.measurement
+        if measured is None or not loop.fresh:
+            raise ArmError("", "there are no joint states to start from")
+        zero = np.zeros_like(measured[0])
+        return np.array([measured[0], zero, zero])
+
     def _rest(self, loop: ControlLoop) -> None:
         """Stay where the arm is now."""
         measured = loop.measurement
@@ -455,12 +628,18 @@ class FtController(KinNode[FtParameters]):
             if request.reset:
                 self._rest(loop)
                 waits = loop.crew.reset()
+                self._claim_again()
             return previous, loop.crew.working_set, waits
 
         previous, working, waits = loop.do(order)
         response = SetController.Response(previous=previous, working_set=working)
         response.status.message = waits
         return response
+
+    def _claim_again(self) -> None:
+        """After a reset: try for the arm again if it was lost to another controller."""
+        if self._claim is not None and self._claim.standing == Standing.LOST:
+            self._claim.again()
 
     def _set_limits(self, request: SetJointLimits.Request, task: Task) -> SetJointLimits.Response:
         loop = self._running()
@@ -528,13 +707,13 @@ class FtController(KinNode[FtParameters]):
         return LockJoint.Response(owners=[k if k >= 0 else 255 for k in owners])
 
     def _move(self, request: MoveArm.Request, task: Task) -> MoveArm.Response:
-        loop = self._running()
+        loop = self._running() if request.plan_only else self._driven()
         now = self.parameters
         limits = loop.crew.governor.limits
         measured = loop.measurement
         if measured is None or not loop.fresh:
             raise ArmError("", "there are no joint states to start from")
-        start = loop.desired()[0]
+        start = self._start(loop)[0]
         locked = loop.crew.locked
         start[locked] = measured[0][locked]
         result = plan(
@@ -644,7 +823,11 @@ class FtController(KinNode[FtParameters]):
         d.value("held_ticks", float(s.held_ticks))
         d.value("exclusions", float(s.exclusions))
         d.value("tracking_error_rad", float(np.abs(s.error).max()))
-        if s.state.name in ("HOLD", "RAMP", "STOPPED"):
+        d.value("recoveries", float(loop.recoveries if loop is not None else 0))
+        claim = self._claim
+        if claim is not None and claim.sentence:
+            d.fault(claim.sentence, warning=claim.standing != Standing.LOST)
+        elif s.state.name in ("HOLD", "RAMP", "STOPPED"):
             # A hold goes on to RUN or RAMP within a fraction of a second.
             d.fault(f"{s.state.name}: {s.reason}", warning=s.state == State.HOLD)
         elif s.degraded or s.working_set != (1 << self.parameters.processors) - 1:

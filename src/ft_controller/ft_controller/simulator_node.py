@@ -14,6 +14,7 @@ from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker
 
 from ft_controller.arm_parameters import ArmParameters, joint_index, joint_values
+from ft_controller.claim import Contender
 from ft_controller.errors import ArmError
 from ft_controller.governor import Limits
 from ft_controller.markers import ACTUAL, arm_marker
@@ -82,6 +83,13 @@ class SimulatorParameters(ArmParameters):
         minimum=0.0,
         maximum=1000.0,
     )
+    claim_time: float = parameter(
+        1.0,
+        "look so long for another simulated arm on the topic before moving; 0: do not look [s]",
+        minimum=0.0,
+        maximum=60.0,
+        read_only=True,
+    )
 
     def check(self) -> None:
         """Refuse a start that does not fit."""
@@ -99,7 +107,9 @@ class ArmSimulator(KinNode[SimulatorParameters]):
     def __init__(self, **node_arguments: Any) -> None:
         super().__init__("arm_simulator", SimulatorParameters, **node_arguments)
         self._loop: PeriodicLoop | None = None
+        self._claim: Contender | None = None
         self._guard_plant = threading.Lock()
+        self._guard_states = threading.Lock()
 
     def warm_up(self) -> None:
         """Compile the plant, or load it from the cache."""
@@ -127,18 +137,27 @@ class ArmSimulator(KinNode[SimulatorParameters]):
         self._torque = np.zeros(len(now.joints))
         self._brakes = Limits.of(now.arm(), stop_damping=now.brake_damping).damping
         self._commanded = 0.0
-        self._states = self.publish_to(JointState, "joint_states", STATE)
         self._message = JointState(name=list(now.joints))
         self._markers = self.publish_to(Marker, "~/marker", STATE)
         self.listen(JointState, "joint_torques", self._on_torque, COMMAND)
         self.serve(LockJoint, "~/lock_joint", self._lock)
         self.serve(SetJointLimits, "~/set_joint_limits", self._set_limits)
         self.every(0.05, self._draw)
+        self.every(0.05, self._contend, steady=True)
 
     def activate(self) -> None:
         """Let time run."""
         period = 1.0 / self.parameters.rate
         self._last = time.monotonic()
+        self._claim = Contender(
+            self,
+            JointState,
+            "joint_states",
+            STATE,
+            self.parameters.claim_time,
+            "kin_interfaces/srv/LockJoint",
+            strangers=False,  # several robots may share the topic
+        )
         step = raised(self.parameters.realtime_priority, SIMULATOR, self._step)
         self._loop = self.loop("simulation", period, step)
         self._loop.start()
@@ -148,6 +167,24 @@ class ArmSimulator(KinNode[SimulatorParameters]):
         if self._loop is not None:
             self._loop.stop()
             self._loop = None
+        if self._claim is not None:
+            self._claim.close()
+            self._claim = None
+
+    def _contend(self) -> None:
+        """Look for another simulated arm on the same topic: there must be one."""
+        claim = self._claim
+        if claim is None:
+            return
+        before = claim.sentence
+        with self._guard_states:  # nobody publishes while a publisher is taken back
+            claim.look(time.monotonic(), lambda _: None)
+        if claim.sentence:
+            self.diagnostics.fault(claim.sentence, warning=True)
+            if claim.sentence != before:
+                self.get_logger().warning(claim.sentence)
+        elif before:
+            self.diagnostics.healthy()
 
     def _on_torque(self, message: JointState) -> None:
         torque = joint_values(self.parameters.joints, message.name, "effort", message.effort)
@@ -155,6 +192,14 @@ class ArmSimulator(KinNode[SimulatorParameters]):
 
     def _step(self) -> None:
         now = time.monotonic()
+        with self._guard_states:
+            claim = self._claim
+            if claim is None or claim.publisher is None:
+                self._last = now  # the arm rests until it is known to be the only one
+                return
+            self._move(now, claim.publisher)
+
+    def _move(self, now: float, states: Any) -> None:
         torque, braking = self._torque, None
         if now - self._commanded > self.parameters.command_timeout:
             # As the watchdog of real drives: who is no longer told anything stops the arm.
@@ -171,7 +216,7 @@ class ArmSimulator(KinNode[SimulatorParameters]):
         self._message.position = to_field(q, "float64")
         self._message.velocity = to_field(qdot, "float64")
         self._message.effort = to_field(torque, "float64")
-        self._states.publish(self._message)
+        states.publish(self._message)
 
     def _lock(self, request: LockJoint.Request, task: Task) -> LockJoint.Response:
         joint = joint_index(self.parameters.joints, request.joint)

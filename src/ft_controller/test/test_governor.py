@@ -34,9 +34,10 @@ def test_hold_ramp_and_stop_go_by_time():
         assert g.state == State.HOLD
     g.step(0.111, True, False, TAU, ZERO, ZERO)
     assert g.state == State.RAMP
-    assert g.step(0.211, True, False, TAU, ZERO, ZERO) == pytest.approx(0.5 * TAU)
+    # The ramp counts from the moment at which the hold time was used up.
+    assert g.step(0.21, True, False, TAU, ZERO, ZERO) == pytest.approx(0.5 * TAU)
     # From here a quorum does not help.
-    assert g.step(0.261, True, True, TAU, ZERO, ZERO) == pytest.approx(0.25 * TAU)
+    assert g.step(0.26, True, True, TAU, ZERO, ZERO) == pytest.approx(0.25 * TAU)
     v = np.array([1.0, 0.0, 0.0, -1.0])
     out = g.step(0.4, True, True, TAU, ZERO, v)
     assert g.state == State.STOPPED
@@ -102,9 +103,125 @@ def test_the_damping_of_a_stopped_arm_brings_it_to_rest():
         ("speed", {"speed": np.full(3, 1.0)}),
         ("damping", {"damping": np.full(4, -1.0)}),
         ("hold", {"hold": -1.0}),
+        ("pause", {"pause": 0.0}),
+        ("recovery", {"recovery": 1.5}),
         ("implausible", {"implausible": 0.5}),
     ],
 )
 def test_senseless_limits_are_refused(field, changes):
     with pytest.raises(ArmError, match=field):
         dataclasses.replace(Limits.of(ARM), **changes)
+
+
+def feed(g, t, seconds, voted=True, fresh=True, period=0.01, v=ZERO):
+    """Steps at a steady rate; returns the time after them."""
+    for _ in range(round(seconds / period)):
+        t += period
+        g.step(t, fresh, voted, TAU, ZERO, v)
+    return t
+
+
+def test_holds_that_repeat_add_up():
+    """450 ms of 480 without a quorum, and a hold time of 500 ms: once is a hold, twice a stop."""
+    g = governor(hold=0.5)
+    t = feed(g, 0.0, 0.1)
+    t = feed(g, t, 0.45, voted=False)
+    assert g.state == State.HOLD
+    t = feed(g, t, 0.03)
+    assert g.state == State.RUN and g.held == pytest.approx(0.45, abs=0.02)
+    t = feed(g, t, 0.1, voted=False)
+    assert (g.state, g.reason) == (State.RAMP, Reason.NO_QUORUM)
+    feed(g, t, 0.5)
+    assert g.state == State.STOPPED
+
+
+@pytest.mark.parametrize("share, ends", [(0.05, State.RUN), (0.15, State.STOPPED)])
+def test_control_gives_back_a_tenth_of_its_time(share, ends):
+    """Held for less than a tenth of the time an arm goes on for ever; for more, it does not."""
+    g = governor(hold=0.1, recovery=0.1)
+    t = feed(g, 0.0, 0.1)
+    for _ in range(200):
+        t = feed(g, t, 0.2 * share, voted=False, period=0.005)
+        t = feed(g, t, 0.2 * (1.0 - share), period=0.005)
+    assert g.state == ends
+
+
+def test_a_pause_counts_as_held():
+    g = governor(hold=0.3, pause=0.1)
+    t = feed(g, 0.0, 0.1)
+    assert (g.step(t + 0.2, True, True, TAU, ZERO, ZERO) == TAU).all()
+    assert g.state == State.RUN and g.held == pytest.approx(0.2)
+    # The second one is too much: no torque of before it comes back, not for one step.
+    v = np.array([1.0, 0.0, 0.0, 0.0])
+    out = g.step(t + 0.4, True, True, TAU, ZERO, v)
+    assert (g.state, g.reason) == (State.STOPPED, Reason.PAUSED)
+    assert out[0] < 0.0 and (out[1:] == 0.0).all()
+    assert g.value == pytest.approx(0.4)
+
+
+def test_a_blind_arm_is_not_pushed():
+    g = governor(hold=0.5, pause=0.1)
+    t = feed(g, 0.0, 0.1)
+    torque = [np.abs(g.step(t + 0.01 * k, False, True, TAU, ZERO, ZERO)).max() for k in range(40)]
+    assert g.state == State.HOLD
+    assert all(b <= a for a, b in itertools.pairwise(torque))
+    assert torque[:11] == pytest.approx([TAU.max()] * 11)
+    assert torque[15] == pytest.approx(0.5 * TAU.max()) and torque[20:] == [0.0] * 20
+
+
+def test_old_measurements_fade_the_torque_in_run_too():
+    g = governor(pause=0.1)
+    for age, share in ((0.0, 1.0), (0.1, 1.0), (0.15, 0.5), (0.2, 0.0), (0.0, 1.0)):
+        g.seen(age)
+        assert g.step(1.0, True, True, TAU, ZERO, ZERO) == pytest.approx(share * TAU)
+        assert g.state == State.RUN
+
+
+@pytest.mark.parametrize(
+    "q, v, reason", [(3.3, 0.0, Reason.JOINT_LIMIT), (0.0, 21.0, Reason.OVERSPEED)]
+)
+def test_limits_count_without_a_quorum_too(q, v, reason):
+    g = governor(hold=1.0)
+    g.step(0.0, True, True, TAU, ZERO, ZERO)
+    g.step(0.01, True, False, TAU, np.array([0.0, q, 0.0, 0.0]), np.array([0.0, v, 0.0, 0.0]))
+    assert (g.state, g.reason, g.joint) == (State.RAMP, reason, 1)
+
+
+def test_a_held_torque_brakes_a_fast_joint_but_does_not_drive_it():
+    g = governor(hold=1.0)
+    g.step(0.0, True, True, TAU, ZERO, ZERO)
+    for share, driven in ((0.4, 1.0), (0.5, 1.0), (0.75, 0.5), (1.0, 0.0)):
+        v = np.array([20.0, -20.0, 0.0, 0.0]) * share
+        out = g.step(0.01, True, False, TAU, ZERO, v)
+        assert out == pytest.approx(TAU * [driven, 1.0, 1.0, 1.0])
+
+
+def test_a_cut_leaves_nothing_of_the_last_torque():
+    g = governor()
+    g.cut(Reason.FROZEN, 1, 0.1)
+    assert g.state == State.IDLE  # there is nothing to cut
+    g.step(0.0, True, True, TAU, ZERO, ZERO)
+    g.cut(Reason.FOLLOWING_ERROR, 2, 0.4)
+    assert (g.step(0.01, True, True, TAU, ZERO, ZERO) == 0.0).all()
+    assert (g.state, g.reason, g.joint, g.value) == (State.STOPPED, Reason.FOLLOWING_ERROR, 2, 0.4)
+    g.cut(Reason.FROZEN, 1, 0.1)
+    assert g.reason == Reason.FOLLOWING_ERROR  # what stopped it is what is told
+
+
+def test_who_is_barred_gives_no_torque_whatever_happens():
+    g = governor()
+    g.bar(Reason.CLAIMING)
+    assert (g.step(0.0, True, True, TAU, ZERO, ZERO) == 0.0).all()
+    assert (g.state, g.reason) == (State.IDLE, Reason.CLAIMING)
+    g.reset()
+    assert g.barred and (g.step(0.1, True, True, TAU, ZERO, ZERO) == 0.0).all()
+    g.admit()
+    assert (g.step(0.2, True, True, TAU, ZERO, ZERO) == TAU).all()
+    g.bar(Reason.RIVAL)
+    assert (g.step(0.21, True, True, TAU, ZERO, np.ones(4)) == 0.0).all()
+    assert (g.state, g.reason) == (State.STOPPED, Reason.RIVAL)
+    g.admit()
+    g.step(0.22, True, True, TAU, ZERO, ZERO)
+    assert (g.state, g.reason) == (State.STOPPED, Reason.RIVAL)  # until somebody resets
+    g.reset()
+    assert (g.step(0.23, True, True, TAU, ZERO, ZERO) == TAU).all()

@@ -29,6 +29,7 @@ PATIENT = {
     "stall_time": 0.2,
     "clean_ticks": 5,
     "status_rate": 50.0,
+    "claim_time": 0.2,
 }
 
 
@@ -39,7 +40,9 @@ class Arm:
         self.ros = ros
         self.controller = ros.add(FtController, {**PATIENT, **parameters})
         if simulator:
-            self.simulator = ros.add(ArmSimulator, {"rate": 100.0, "command_timeout": 5.0})
+            self.simulator = ros.add(
+                ArmSimulator, {"rate": 100.0, "command_timeout": 5.0, "claim_time": 0.2}
+            )
         self.status = ros.listen(FtStatus, "ft_controller/status")
 
     def wait(self, condition, timeout=40.0, what=""):
@@ -157,7 +160,8 @@ def test_sigkill_and_sigstop_of_every_processor_in_turn_while_tracking(ros):
         arm.whole()
     # A shared machine may make everybody late for a tick; it must never come to a stop.
     assert {s.state for s in arm.status} <= {FtStatus.IDLE, FtStatus.RUN, FtStatus.HOLD}
-    assert sum(s.state == FtStatus.RUN for s in arm.status) > 0.9 * len(arm.status)
+    driven = [s for s in arm.status if s.state != FtStatus.IDLE]
+    assert sum(s.state == FtStatus.RUN for s in driven) > 0.9 * len(driven)
     assert all(np.isfinite(t.effort).all() for t in torques)
 
 
@@ -168,12 +172,16 @@ def test_loss_of_joint_states_leads_to_a_safe_stop_and_a_reset_back(ros):
     torques = ros.listen(JointState, "joint_torques", COMMAND)
     good = JointState(name=JOINTS, position=[0.1, 0.2, 0.3, 0.4], velocity=[0.5, 0.0, 0.0, 0.0])
 
+    def publish():
+        good.position[0] = 0.2 - good.position[0] + 1e-6  # an encoder that lives
+        states.publish(good)
+
     def feed(until, timeout=30.0):
         end = time.monotonic() + timeout
         begin = len(arm.status)
         while not any(until(s) for s in arm.status[begin:]):
             assert time.monotonic() < end
-            states.publish(good)
+            publish()
             time.sleep(0.01)
 
     feed(lambda s: s.state == FtStatus.RUN)
@@ -198,7 +206,7 @@ def test_loss_of_joint_states_leads_to_a_safe_stop_and_a_reset_back(ros):
     answer = arm.call(SetController, "set_controller", reset=True)
     assert answer.status.code == SolveStatus.INVALID_INPUT
     for _ in range(30):
-        states.publish(good)
+        publish()
         time.sleep(0.01)
     assert arm.status[-1].state == FtStatus.STOPPED
     request = SetController.Request(reset=True)

@@ -98,3 +98,21 @@ def test_the_plant_is_not_the_model_and_noise_is_seeded():
 def test_senseless_calls_are_refused(call):
     with pytest.raises(ArmError):
         call(Plant(Arm.four_link()))
+
+
+@pytest.mark.parametrize("step", [1e-3, 0.02, 0.5])
+def test_brakes_take_energy_and_never_push_however_long_the_step(step):
+    from ft_controller import Limits
+
+    arm = Arm.four_link()
+    plant = Plant(arm, qdot=[1.0, -2.0, 1.5, 5.0], lower=-1e3, upper=1e3)
+    brakes = Limits.of(arm).damping
+    energy = [arm.energy(plant.q, plant.qdot)]
+    for _ in range(round(4.0 / step)):
+        plant.step(np.zeros(4), step, brakes)
+        energy.append(arm.energy(plant.q, plant.qdot))
+    assert all(b <= a * (1 + 1e-9) for a, b in itertools.pairwise(energy))
+    assert energy[-1] < 0.05 * energy[0]
+    before = plant.arm.model.copy()
+    plant.step(np.zeros(4), step, brakes)
+    assert (plant.arm.model == before).all()  # the brakes are off again with the next step
