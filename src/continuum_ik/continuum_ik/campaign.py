@@ -15,11 +15,12 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from continuum_ik.errors import NoHome
 from continuum_ik.pose import make_pose
 from continuum_ik.reference import between, leg_errors, trace
 from continuum_ik.robot import ContinuumRobot, Limits, Load, Rod
