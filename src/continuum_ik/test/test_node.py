@@ -225,7 +225,7 @@ def test_stamps_of_the_future_are_refused(ros):
 
 
 def test_a_leg_rate_limit_and_no_detours(ros):
-    """A leap is refused and leaves no trace; the next near target is followed. Stability is told."""
+    """A leap is refused and leaves no trace; the next near target is followed."""
     node = ros.add(ContinuumNode, {"leg_rate_limit": 0.2, "stale_after": 0.5})
     assert not node.parameters.detours
     joints = listen(ros, JointState, "/joint_states")
