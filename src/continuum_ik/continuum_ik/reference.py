@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numba import njit
@@ -272,7 +273,8 @@ def trace(
     z = settled
     _, A = path.linear(z)
     direction, sign = _direction(A, np.eye(37)[36])
-    step, crossings, turned_back = 0.05, [], False
+    step, turned_back = 0.05, False
+    crossings: list[float] = []
     for count in range(TRIES):
         if direction[36] > 0.0 and z[36] + step * direction[36] >= 1.0:
             # The step that arrives: solved at the very end of the path.
@@ -345,6 +347,10 @@ def rod_slope(y: Array, rod: Rod) -> Array:
     return np.concatenate([p_s, (R @ hat).ravel(), np.zeros(3), -np.cross(p_s, n)])
 
 
+def _slope_along(rod: Rod, _: float, y: Array) -> Array:
+    return rod_slope(y, rod)
+
+
 def residual18(
     robot: ContinuumRobot, pose: Array, forces: Array, moments: Array, lengths: Array
 ) -> Array:
@@ -356,7 +362,7 @@ def residual18(
     for i, rod in enumerate(robot.rods):
         y = np.concatenate([np.zeros(3), np.eye(3).ravel(), forces[i], moments[i], [0.0]])
         y = solve_ivp(
-            lambda _, y, rod=rod: rod_slope(y, rod),
+            partial(_slope_along, rod),
             (0.0, lengths[i]),
             y,
             method="DOP853",

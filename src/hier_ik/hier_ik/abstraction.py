@@ -49,7 +49,7 @@ def encapsulate(
     work.add_sublinkage(name, disposition, parent=homes[0], links=chosen)
     assign_roles(work)
     validate(work)
-    _adopt(linkage, work)
+    linkage.adopt(work)
 
 
 def substitute(
@@ -124,14 +124,7 @@ def substitute(
     work.journal.append(("add_sublinkage", name))
     assign_roles(work)
     validate(work)
-    _adopt(linkage, work)
-
-
-def _adopt(linkage: Linkage, work: Linkage) -> None:
-    linkage.links, linkage.joints, linkage.values = work.links, work.joints, work.values
-    linkage.sublinkages, linkage.goals = work.sublinkages, work.goals
-    linkage.at_link = work.at_link
-    linkage.journal += work.journal
+    linkage.adopt(work)
 
 
 @dataclass(frozen=True)
@@ -273,7 +266,7 @@ def _drive(
         for i in range(1, steps + 1):
             s = i / steps
             solver.set_values({j.name: (1 - s) * start[j.name] + s * goal[j.name] for j in own})
-            solver.solve(tolerance=0.1 * tolerance, max_iterations=100)
+            solver.solve(tolerance=0.1 * tolerance, max_iterations=100, restarts=0)
         parts = [r for r in solver.residuals(tolerance) if r.name in driven]
         top = max(parts, key=lambda r: r.size)
         if top.size < best:

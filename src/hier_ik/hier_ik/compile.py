@@ -7,6 +7,7 @@ loop, and fixed joints cost nothing.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +93,9 @@ class Compiled:
         upper: Position limits of the freedoms.
         velocity: Velocity limits of the freedoms.
         component_of: Per closure (as in the tables) its component.
+        length: The unit of length inside the tables [m]; see unit_of_length().
+        unit: Per freedom what one of its units in the tables is [rad or m].
+        locked: Per freedom whether its joint is locked.
     """
 
     packed: Packed
@@ -103,6 +107,21 @@ class Compiled:
     upper: Array
     velocity: Array
     component_of: Ints
+    length: float
+    unit: Array
+    locked: NDArray[np.bool_]
+
+    def row(self, T: Array) -> Array:
+        """A transform [m] as the 12 numbers of the tables."""
+        p = pack(T)
+        p[9:] /= self.length
+        return p
+
+    def transform(self, row: Array) -> Array:
+        """The inverse of row()."""
+        T = unpack(row)
+        T[:3, 3] *= self.length
+        return T
 
 
 #: Turns that take the z axis of an elementary body to x, y or z of the joint frame.
@@ -182,6 +201,31 @@ class _Bodies:
         self.link_offset[j.child] = place @ inverse_transform(j.child_origin)
 
 
+def unit_of_length(linkage: Linkage) -> float:
+    """A length of the mechanism [m], the unit in which it is solved.
+
+    It is the median distance between neighbouring joint frames (of slides: how far they go), so a
+    long way from the root to the robot does not count. In this unit rows of lengths and rows
+    of angles are of one size, for robots of a centimetre and of a hundred metres alike. It is a
+    power of two: changing units rounds nothing, and a robot twice as large takes the same steps.
+    """
+    joints = list(linkage.joints.values())
+    if not joints:
+        return 1.0
+    frames = np.array([T for j in joints for T in (j.origin, j.child_origin)])
+    found = [np.linalg.norm(frames[:, :3, 3], axis=1)]
+    for j in joints:
+        slides = [i for i, angle in enumerate(j.kind.angular) if not angle]
+        if slides:
+            ways = np.abs([j.lower, j.upper, linkage.values.get(j.name, np.zeros(j.dof))])
+            found.append(np.where(np.isfinite(ways), ways, 0.0).max(axis=0)[slides])
+    sizes = np.concatenate(found)
+    sizes = sizes[sizes > 1e-9]
+    if not sizes.size:
+        return 1.0
+    return float(2.0 ** round(math.log2(float(np.median(sizes)))))
+
+
 def compile_linkage(
     linkage: Linkage, decomposition: Decomposition, *, outside: bool = False
 ) -> Compiled:
@@ -204,6 +248,11 @@ def compile_linkage(
         if j.rest is not None:
             rest[s] = j.rest
 
+    length = unit_of_length(linkage)
+    unit = np.array([1.0 if d[1] else length for d in bodies.dofs])
+    locked = np.zeros(nd, bool)
+    for j in bodies.order:
+        locked[bodies.dof_of[j.name] : bodies.dof_of[j.name] + j.dof] = j.locked
     elements: dict[str, Joint | Goal] = {c.name: c for c in linkage.closure_joints()}
     elements.update(linkage.goals)
     levels = {
@@ -221,14 +270,20 @@ def compile_linkage(
             a, A, b, B = e.reference, e.target, e.link, e.offset
         offset_a[i] = pack(bodies.link_offset[a] @ A)
         offset_b[i] = pack(bodies.link_offset[b] @ B)
+    offset_a[:, 9:] /= length
+    offset_b[:, 9:] /= length
+    bodies.origin = [_in_unit(o, length) for o in bodies.origin]
+    q, rest = q / unit, rest / unit
 
-    size = max(
+    size = max(  # in units of length
         [float(np.abs(o[:3, 3]).max()) for o in bodies.origin]
         + [float(np.abs(q[i])) for i in range(nd) if not bodies.dofs[i][1]]
         + [1e-3]
     )
     step = np.array([STEP_ANGLE if d[1] else STEP_SHARE * size for d in bodies.dofs])
-    weights = np.array([elements[n].weight for n in solved])
+    weights = np.ones(nc)
+    for name, i in tables.closure_of.items():
+        weights[i] = elements[name].weight
     packed = _pack(tables, bodies, step, weights, offset_a, offset_b, q, rest)
     component_of = np.zeros(nc, np.int64)
     for k, c in enumerate(decomposition.components):
@@ -236,8 +291,14 @@ def compile_linkage(
             component_of[tables.closure_of[n]] = k
     return Compiled(
         packed, bodies.link_body, bodies.link_offset, bodies.dof_of, tables.closure_of, lower,
-        upper, velocity, component_of,
+        upper, velocity, component_of, length, unit, locked,
     )  # fmt: skip
+
+
+def _in_unit(T: Array, length: float) -> Array:
+    out = T.copy()
+    out[:3, 3] /= length
+    return out
 
 
 def _pack(

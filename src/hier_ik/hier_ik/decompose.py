@@ -67,6 +67,8 @@ class Decomposition:
         up: Per closure the unlocked support from the common ancestor up to its parent.
         locked_wrt_calls: How often LOCKEDWRT (Alg. 6) was asked; O(|T| |C|).
         warnings: Sentences on what is legal but probably not meant.
+        early: Closures and goals that joints of later rounds move after they have been solved; they
+            are met only after several iterations, if at all. Each has a warning.
         membership: One of MEMBERSHIPS.
     """
 
@@ -78,6 +80,7 @@ class Decomposition:
     locked_wrt_calls: int
     warnings: tuple[str, ...]
     membership: str
+    early: tuple[str, ...] = ()
 
     @property
     def scc_count(self) -> int:
@@ -281,6 +284,7 @@ def decompose(linkage: Linkage, *, membership: str = "paper", goals: bool = True
 
     sub_of = {l.name: l.sublinkage for l in linkage.links.values()}
     tree_scc = np.empty(len(tree), np.int64)
+    tree_round = np.full(len(tree), -1, np.int64)
     for i, j in enumerate(tree):
         inner = linkage.crossed(j)
         sub = sub_of[j.parent] if inner is None else inner
@@ -294,6 +298,7 @@ def decompose(linkage: Linkage, *, membership: str = "paper", goals: bool = True
                     "membership 'mirror' gives it to the parent"
                 )
         tree_scc[i] = -1 if j.locked or not j.dof else scc[sub]
+        tree_round[i] = -1 if j.locked or not j.dof else rounds[sub]
 
     names = [c.name for c in closures] + [g.name for g in targets]
     closure_scc = np.empty(len(names), np.int64)
@@ -318,6 +323,22 @@ def decompose(linkage: Linkage, *, membership: str = "paper", goals: bool = True
     order = np.argsort(leave, kind="stable")
     first_edge = np.zeros(len(links) + 1, np.int64)
     np.cumsum(np.bincount(leave, minlength=len(links)), out=first_edge[1:])
+
+    early = []
+    if max(rounds.values()) > 0:
+        latest = _latest_rounds(above, tree_parent, tree_round)
+        for i, name in enumerate(names):
+            most = max(latest[starts[i]], latest[ends[i]])
+            if most <= closure_round[i]:
+                continue
+            late = _late_joint(i, starts, ends, above, tree_parent, tree_round, closure_round)
+            if late >= 0:
+                early.append(name)
+                warnings.append(
+                    f"{'closure' if i < len(closures) else 'goal'} {name!r} is solved in round "
+                    f"{closure_round[i]}, but joint {tree[late].name!r} on its path moves in round "
+                    f"{tree_round[late]}; it is solved again in each iteration and may not be met"
+                )
 
     sizes = np.zeros(len(names) + 1, np.int64)
     split = np.zeros(len(names), np.int64)
@@ -362,8 +383,55 @@ def decompose(linkage: Linkage, *, membership: str = "paper", goals: bool = True
     ]
     components.sort(key=lambda c: c.round)  # stable: within a round by the first closure
     return Decomposition(
-        tuple(components), scc, rounds, down, up, calls, tuple(warnings), membership
+        tuple(components), scc, rounds, down, up, calls, tuple(warnings), membership, tuple(early)
     )
+
+
+@njit(cache=True, nogil=True)
+def _latest_rounds(above: Ints, tree_parent: Ints, tree_round: Ints) -> Ints:
+    """Per link the latest round of the joints between it and the root, -1 for none."""
+    n = above.shape[0]
+    out = np.full(n, -2, np.int64)
+    way = np.empty(n, np.int64)
+    for link in range(n):
+        depth = 0
+        at = link
+        while out[at] == -2:
+            if above[at] < 0:
+                out[at] = -1
+                break
+            way[depth] = at
+            depth += 1
+            at = tree_parent[above[at]]
+        for k in range(depth - 1, -1, -1):
+            t = above[way[k]]
+            out[way[k]] = max(out[tree_parent[t]], tree_round[t])
+    return out
+
+
+def _late_joint(
+    i: int,
+    starts: list[int],
+    ends: list[int],
+    above: Ints,
+    tree_parent: Ints,
+    tree_round: Ints,
+    closure_round: Ints,
+) -> int:
+    """The first joint between the two links of closure i that moves after it is solved, or -1."""
+
+    def way(link: int) -> dict[int, None]:
+        out: dict[int, None] = {}
+        while above[link] >= 0:
+            out[int(above[link])] = None
+            link = int(tree_parent[above[link]])
+        return out
+
+    a, b = way(starts[i]), way(ends[i])
+    for t in [*(t for t in b if t not in a), *(t for t in a if t not in b)]:
+        if tree_round[t] > closure_round[i]:
+            return t
+    return -1
 
 
 def _parent(linkage: Linkage, name: str) -> str:

@@ -127,10 +127,7 @@ def apply_edits(linkage: Linkage, edits: Any) -> None:
             work, anew=True, poses=poses
         )  # a closure may take the place of a tree joint that went
         validate(work)
-    linkage.links, linkage.joints, linkage.values = work.links, work.joints, work.values
-    linkage.sublinkages, linkage.goals = work.sublinkages, work.goals
-    linkage.at_link = work.at_link
-    linkage.journal += work.journal
+    linkage.adopt(work)
 
 
 def _remove(method: str) -> Callable[[Linkage, dict[str, Any]], None]:

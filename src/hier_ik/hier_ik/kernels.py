@@ -27,6 +27,8 @@ FLOOR = 1e-13
 LAMBDA_START, LAMBDA_MIN, LAMBDA_MAX = 1e-4, 1e-9, 1e9
 #: Residuals (squared sum) below this are rounding.
 NOTHING = 1e-30
+#: Steps below this share of the largest allowed are taken even where they promise nothing.
+SHORT = 1e-9
 
 _jit = njit(cache=True, nogil=True, error_model="numpy")
 #: Not literals for numba, which would compile a kernel anew for each literal argument.
@@ -430,8 +432,7 @@ def solve_single(I: Ints, X: Array, k: int) -> float:
                 break
         if _trial(I, X, k, m, n, cost):
             return cost
-    X[I[at.STEP] + k] = 0.0
-    return cost
+    return cost  # not at rest: the next iteration goes on with the damping reached here
 
 
 @_jit
@@ -542,11 +543,15 @@ def _trial(I: Ints, X: Array, k: int, m: int, n: int, cost: float) -> bool:
     X[I[at.STEP] + k] = largest
     promised = cost - predicted
     unseen = largest < 0.3 and predicted < 0.1 * cost and X[lam] <= LAMBDA_START
-    if unseen or promised <= 1e-13 * cost:
+    useless = promised <= 1e-13 * cost
+    if unseen or (useless and largest < SHORT):
         apply_step(I, X, n, dofs, dq)
         if unseen:
             X[lam] = max(0.25 * X[lam], LAMBDA_MIN)
         return True
+    if useless:  # what is left of a step after limits cut it may lead uphill
+        X[lam] = min(10.0 * max(X[lam], 1e-4), LAMBDA_MAX / min(cost, 1.0))
+        return False
     for i in range(n):
         X[saved + i] = X[q + I[dofs + i]]
     apply_step(I, X, n, dofs, dq)
@@ -562,5 +567,5 @@ def _trial(I: Ints, X: Array, k: int, m: int, n: int, cost: float) -> bool:
     for i in range(n):
         X[q + I[dofs + i]] = X[saved + i]
     component_kinematics(I, X, k)
-    X[lam] = min(10.0 * max(X[lam], 1e-4), LAMBDA_MAX)
+    X[lam] = min(10.0 * max(X[lam], 1e-4), LAMBDA_MAX / min(cost, 1.0))
     return False

@@ -37,6 +37,9 @@ GOAL_ROWS: dict[str, tuple[bool, ...]] = {
 #: Priority levels, first to last: real loops, virtual posture, crossing closures, goals.
 LEVEL_REAL, LEVEL_VIRTUAL, LEVEL_CROSSING, LEVEL_GOAL = 0, 1, 2, 3
 MAX_LEVEL = 15
+#: Largest translation and slide [m] and angle [rad] that is taken, and the range of weights.
+LARGEST = 1e6
+WEIGHTS = (1e-6, 1e6)
 MAX_ELEMENTS = 200_000
 TOP = "L0"
 
@@ -173,14 +176,14 @@ def _transform(label: str, value: ArrayLike | None) -> Array:
         return np.eye(4)
     T = checks.finite(label, value)
     if T.shape == (3,):
-        return frame(T)
+        T = frame(T)
     if T.shape != (4, 4):
         raise InvalidInput(label, f"must be a 4x4 transform or 3 numbers, got {T.shape}")
     defect = rotation_defect(np.ascontiguousarray(T[:3, :3]))
     if defect > 1e-6 or T[3, 0] or T[3, 1] or T[3, 2] or T[3, 3] != 1.0:
         raise InvalidInput(label, "is not a rigid transform")
-    if np.abs(T[:3, 3]).max() > 1e6:
-        raise InvalidInput(label, "translations beyond 1e6 m are not accepted")
+    if np.abs(T[:3, 3]).max() > LARGEST:
+        raise InvalidInput(label, f"translations beyond {LARGEST:g} m are not accepted")
     T = T.copy()
     if defect > 1e-14:  # the nearest rotation, so that no error builds up
         u, _, v = np.linalg.svd(T[:3, :3])
@@ -193,7 +196,7 @@ def _limits(label: str, value: ArrayLike | None, dof: int, default: float) -> Ar
         return np.full(dof, default)
     try:
         a = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInput(label, "must hold numbers") from None
     if a.ndim == 0:
         a = np.full(dof, float(a))
@@ -202,6 +205,28 @@ def _limits(label: str, value: ArrayLike | None, dof: int, default: float) -> Ar
     if np.isnan(a).any():
         raise InvalidInput(label, "must not be NaN")
     return a.copy()
+
+
+def _check_limits(label: str, lower: Array, upper: Array, velocity: Array) -> None:
+    """Refuse limits that leave no coordinate; open those that no coordinate can reach."""
+    if (lower > upper).any():
+        raise LinkageError(label, "a lower limit is above the upper one", rule="limits")
+    if (lower > LARGEST).any() or (upper < -LARGEST).any():
+        raise LinkageError(
+            label, f"leaves no coordinate within {LARGEST:g} rad or m", rule="limits"
+        )
+    if (velocity <= 0).any():
+        raise LinkageError(label, "velocity limits must be positive", rule="limits")
+    lower[lower < -LARGEST] = -np.inf
+    upper[upper > LARGEST] = np.inf
+
+
+def coordinates(label: str, value: ArrayLike | None, dof: int) -> Array:
+    """Check the coordinates of a joint (dof,) [rad or m]; None is zero."""
+    q = _limits(label, value, dof, 0.0)
+    if not (np.abs(q) <= LARGEST).all():
+        raise InvalidInput(label, f"must be finite and at most {LARGEST:g} rad or m")
+    return q
 
 
 def _name(label: str, value: Any) -> str:
@@ -350,18 +375,13 @@ class Linkage:
         lo = _limits(f"{label}, lower", lower, kind.dof, -np.inf)
         hi = _limits(f"{label}, upper", upper, kind.dof, np.inf)
         vel = _limits(f"{label}, velocity", velocity, kind.dof, np.inf)
-        if (lo > hi).any():
-            raise LinkageError(label, "a lower limit is above the upper one", rule="limits")
-        if (vel <= 0).any():
-            raise LinkageError(label, "velocity limits must be positive", rule="limits")
+        _check_limits(label, lo, hi, vel)
         joint = Joint(
             name, type, parent, child, A, B, closure, bool(virtual), lo, hi, vel,
-            _limits(f"{label}, rest", rest, kind.dof, 0.0) if rest is not None else None,
-            bool(locked), _priority(label, priority), checks.positive(f"{label}, weight", weight),
+            None if rest is None else coordinates(f"{label}, rest", rest, kind.dof),
+            bool(locked), _priority(label, priority), checks.within(f"{label}, weight", weight, *WEIGHTS),
         )  # fmt: skip
-        q = np.zeros(kind.dof) if value is None else _limits(f"{label}, value", value, kind.dof, 0)
-        checks.finite(f"{label}, value", q)
-        self._insert(joint, q)
+        self._insert(joint, coordinates(f"{label}, value", value, kind.dof))
         return joint
 
     def add_goal(
@@ -416,7 +436,7 @@ class Linkage:
         level = _priority(label, priority)
         goal = Goal(
             name, link, reference, kind, held, tgt, off,
-            LEVEL_GOAL if level is None else level, checks.positive(f"{label}, weight", weight),
+            LEVEL_GOAL if level is None else level, checks.within(f"{label}, weight", weight, *WEIGHTS),
         )  # fmt: skip
         self.goals[name] = goal
         self.journal.append(("add_goal", name))
@@ -476,7 +496,8 @@ class Linkage:
         joint = self._joint("lock" if locked else "unlock", name)
         if joint.locked != bool(locked):
             self.joints[name] = replace(joint, locked=bool(locked))
-            self.journal.append(("lock" if locked else "unlock", name))
+            op = "split" if joint.closure else "lock" if locked else "unlock"
+            self.journal.append((op, name))
 
     def set_limits(
         self,
@@ -491,10 +512,7 @@ class Linkage:
         lo = _limits(f"{label}, lower", lower, joint.dof, -np.inf)
         hi = _limits(f"{label}, upper", upper, joint.dof, np.inf)
         vel = _limits(f"{label}, velocity", velocity, joint.dof, np.inf)
-        if (lo > hi).any():
-            raise LinkageError(label, "a lower limit is above the upper one", rule="limits")
-        if (vel <= 0).any():
-            raise LinkageError(label, "velocity limits must be positive", rule="limits")
+        _check_limits(label, lo, hi, vel)
         changed = replace(joint, lower=lo, upper=hi, velocity=vel)
         split = joint.closure is True and joint.limited != changed.limited
         self.joints[name] = changed
@@ -507,8 +525,7 @@ class Linkage:
             raise LinkageError(
                 f"joint {name!r}", "a closure has no value to set", rule="tree joints have values"
             )
-        q = _limits(f"joint {name!r}, value", value, joint.dof, 0.0)
-        self.values[name] = checks.finite(f"joint {name!r}, value", q)
+        self.values[name] = coordinates(f"joint {name!r}, value", value, joint.dof)
         self.journal.append(("set_value", name))
 
     def set_rest(self, name: str, rest: ArrayLike | None) -> None:
@@ -516,8 +533,7 @@ class Linkage:
         joint = self._joint("set_rest", name)
         r = None
         if rest is not None:
-            r = _limits(f"joint {name!r}, rest", rest, joint.dof, 0.0)
-            checks.finite(f"joint {name!r}, rest", r)
+            r = coordinates(f"joint {name!r}, rest", rest, joint.dof)
         self.joints[name] = replace(joint, rest=r)
         self.journal.append(("set_rest", name))
 
@@ -552,8 +568,10 @@ class Linkage:
     def move_links(self, links: Iterable[str], sublinkage: str) -> None:
         """Move links into another sublinkage."""
         sub = self._sublinkage("move_links", sublinkage)
-        for l in links:
+        names = list(links)
+        for l in names:
             self._link("move_links", l)
+        for l in names:
             self.links[l] = replace(self.links[l], sublinkage=sub)
         self.journal.append(("move_links", sub))
 
@@ -606,6 +624,15 @@ class Linkage:
             dict(self.goals), {k: v.copy() for k, v in self.values.items()}, [],
             {k: dict(v) for k, v in self.at_link.items()},
         )  # fmt: skip
+
+    def adopt(self, other: Linkage) -> None:
+        """Become what another linkage is; its journal is added to this one's."""
+        self.root, self.links, self.joints, self.values = (
+            other.root, other.links, other.joints, other.values,
+        )  # fmt: skip
+        self.sublinkages, self.goals = other.sublinkages, other.goals
+        self.at_link = other.at_link
+        self.journal += other.journal
 
     def flattened(self) -> Linkage:
         """The same linkage without its hierarchy; the priorities stay what they were."""

@@ -28,7 +28,7 @@ from hier_ik import conversions
 from hier_ik.abstraction import check_proper
 from hier_ik.decompose import MEMBERSHIPS, decompose
 from hier_ik.errors import LinkageError
-from hier_ik.files import apply_edits, load_linkage
+from hier_ik.files import load_linkage
 from hier_ik.linkage import Linkage
 from hier_ik.mjcf import load_mjcf_linkage
 from hier_ik.solver import MODES, Solver, SolverOptions
@@ -60,8 +60,12 @@ class HierParameters(ParameterSet):
         choices=("tower", "flat_tower", "file", "robot_description", "none"),
     )
     blocks: int = parameter(15, "blocks of the tower", minimum=1, maximum=1000)
-    linkage_file: str = parameter("", "for preset file: .yaml, .urdf or .xml (MJCF)")
-    closures_file: str = parameter("", "closure sidecar for a URDF or robot_description")
+    linkage_file: str = parameter(
+        "", "for preset file: .yaml, .urdf or .xml (MJCF)", read_only=True
+    )
+    closures_file: str = parameter(
+        "", "closure sidecar for a URDF or robot_description", read_only=True
+    )
     linkage_folder: str = parameter(
         "", "folder from which the load service may read; empty: it reads no files", read_only=True
     )
@@ -109,6 +113,7 @@ class HierNode(KinNode[HierParameters]):
         self._demo_since = 0.0
         self._demo_centre: np.ndarray[Any, Any] | None = None
         self._shown: tuple[float, int] = (math.nan, 0)
+        self._warned: set[str] = set()  # sentences on the running linkage that were said
         self._other_linkage = True  # markers of the one before are to be deleted
         self._heard = -math.inf  # when somebody last dragged, monotonic [s]
 
@@ -146,7 +151,7 @@ class HierNode(KinNode[HierParameters]):
     def activate(self) -> None:
         """Start the loop of the running state."""
         self._demo_since = time.monotonic()
-        self._loop = PeriodicLoop(1.0 / self.parameters.rate, self._tick, name="hier_ik drag")
+        self._loop = self.loop("drag", 1.0 / self.parameters.rate, self._tick)
         self._loop.start()
 
     def deactivate(self) -> None:
@@ -184,7 +189,7 @@ class HierNode(KinNode[HierParameters]):
                 self._move_demo(solver)
             limits = 1.0 / p.rate if p.use_velocity_limits else None
             solution = solver.solve(
-                tolerance=p.tolerance, max_iterations=p.iterations, step_time=limits
+                tolerance=p.tolerance, max_iterations=p.iterations, step_time=limits, restarts=0
             )
             took = time.perf_counter() - start
             linkage = solver.linkage
@@ -241,20 +246,31 @@ class HierNode(KinNode[HierParameters]):
         name = message.header.frame_id
         with self._lock:
             solver = self._need()
-            link, _, kind = (
-                name.partition("/") if name not in solver.linkage.links else (name, "", "")
-            )
+            link, _, kind = name.rpartition("/")  # names of links may hold a stroke
+            if name in solver.linkage.links or not link:
+                link, kind = name, ""
             own = solver.linkage.goals.get("drag")
             goal = HierGoal(link=link, kind=kind or "pose", target=message.pose, priority=-1)
             if own is not None and own.link == link:
                 goal.name, goal.kind = "drag", own.kind
             conversions.set_goal(solver, goal, "drag")
             self._heard = time.monotonic()
+            self._warn(solver)
 
     def _on_goal(self, message: HierGoal) -> None:
         with self._lock:
-            conversions.set_goal(self._need(), message)
+            solver = self._need()
+            conversions.set_goal(solver, message)
             self._heard = time.monotonic()
+            self._warn(solver)
+
+    def _warn(self, solver: Solver) -> None:
+        """Say once what is new in the warnings of the decomposition."""
+        now = solver.decomposition.warnings
+        for sentence in now:
+            if sentence not in self._warned:
+                self.get_logger().warning(sentence)
+        self._warned = set(now)
 
     def _on_description(self, message: String) -> None:
         sidecar = self.parameters.closures_file
@@ -316,13 +332,9 @@ class HierNode(KinNode[HierParameters]):
         edits = load_yaml(request.edits, name="edits")
         with self._lock:
             solver = self._need()
-            solver.store()
-            before = solver.decompositions
-            apply_edits(solver.linkage, edits)
-            checks.count("links", len(solver.linkage.links), self.parameters.max_links)
-            solver.refresh()
+            response.decomposed = solver.edit(edits, max_links=self.parameters.max_links)
+            self._warn(solver)
             linkage = solver.linkage
-            response.decomposed = solver.decompositions != before
             response.decompositions = solver.decompositions
             response.components = len(solver.decomposition.components)
         response.links = len(linkage.links)
@@ -357,7 +369,7 @@ class HierNode(KinNode[HierParameters]):
             live = self._need()
             live.refresh()
             live.store()
-            linkage = live.linkage.copy()
+            linkage, seen = live.linkage.copy(), len(live.linkage.journal)
         solver = Solver(linkage, mode, self._options())
         for i, goal in enumerate(request.goals):
             conversions.set_goal(solver, goal, f"goals[{i}]")
@@ -373,7 +385,7 @@ class HierNode(KinNode[HierParameters]):
         conversions.fill_solution(response, linkage, solution)
         if request.keep and solution.code not in (StatusCode.CANCELLED, StatusCode.TIMEOUT):
             with self._lock:
-                if self._solver is not live or live.refresh():
+                if self._solver is not live or len(live.linkage.journal) != seen:
                     raise LinkageError("keep", "the linkage was changed while this was solved")
                 for goal in request.goals:
                     conversions.set_goal(live, goal)

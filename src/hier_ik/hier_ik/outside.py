@@ -25,6 +25,7 @@ from hier_ik.kernels import (
     LAMBDA_MAX,
     LAMBDA_MIN,
     NOTHING,
+    SHORT,
     apply_step,
     component_kinematics,
     component_rows,
@@ -280,12 +281,13 @@ class OutsideComponent:
             P[at.STEP][k] = largest
             saved = q[self.columns].copy()
             apply_step(I, X, self.n, self.dofs, I[at.DQ])
-            if promised <= 1e-11 * merit:
+            useless = promised <= 1e-11 * merit
+            if useless and largest < SHORT:
                 return cost
             component_kinematics(I, X, k)
             component_rows(I, X, k, I[at.V])
             new = self._merit(P[at.V][: self.m])
-            if new < merit:
+            if new < merit and not useless:
                 gain = (merit - new) / promised
                 if gain > 0.75:
                     P[at.LAM][k] = max(0.25 * lam, LAMBDA_MIN)
@@ -294,9 +296,8 @@ class OutsideComponent:
                 return cost
             q[self.columns] = saved
             component_kinematics(I, X, k)
-            P[at.LAM][k] = min(10.0 * max(lam, 1e-4), LAMBDA_MAX)
-        P[at.STEP][k] = 0.0
-        return cost
+            P[at.LAM][k] = min(10.0 * max(lam, 1e-4), LAMBDA_MAX / min(cost, 1.0))
+        return cost  # not at rest: the next iteration goes on with the damping reached here
 
     def _within_limits(self, values: Array, rows: Array, damping: list[float]) -> Array:
         """Clamp, lock and solve again until no limit is passed; the step is also in DQ."""

@@ -22,6 +22,7 @@ from hier_ik.kernels import (
     LAMBDA_MIN,
     LAMBDA_START,
     NOTHING,
+    SHORT,
     ZERO,
     _jit,
     apply_step,
@@ -120,11 +121,15 @@ def reflect(
 @_jit
 def damped(
     I: Ints, X: Array, a: int, m: int, rank: int, stride: int, perm: int, rhs: int,
-    relative: float, y: int,
+    relative: float, y: int, top: float,
 ) -> None:  # fmt: skip
-    """Y = (L'L + mu)^-1 L' P rhs, the damped solution in the coordinates of the row space."""
+    """Y = (L'L + mu)^-1 L' P rhs, the damped solution in the coordinates of the row space.
+
+    mu is ``relative`` times the largest diagonal element, or times ``top`` if that is larger: rows
+    of which higher levels have left next to nothing are damped by what they were, so that the
+    step vanishes where a goal comes to rest.
+    """
     g = I[at.G]
-    top = 0.0
     for i in range(rank):
         for j in range(i + 1):
             s = 0.0
@@ -180,10 +185,9 @@ def solve_priorities(I: Ints, X: Array, k: int, rest_gain: float) -> float:
             _all_levels(I, X, k, top_cost, rest_gain if rests else 0.0)
             if limit_step(I, X, n, dofs) == 0:
                 break
-        if _trial_levels(I, X, k, top_cost):
+        if _trial_levels(I, X, k, top_cost, rests):
             return cost
-    X[I[at.STEP] + k] = 0.0
-    return cost
+    return cost  # not at rest: the next iteration goes on with the damping reached here
 
 
 @_jit
@@ -238,7 +242,7 @@ def _all_levels(I: Ints, X: Array, k: int, top_cost: float, rest_gain: float) ->
             for i in range(active):
                 X[x + i] = 0.0
             relative = lam * min(top_cost, 1.0) + FLOOR
-            damped(I, X, fac, m, I[rank + b], nb, perm + row, v, relative, x)
+            damped(I, X, fac, m, I[rank + b], nb, perm + row, v, relative, x, 0.0)
             reflect(X, fac, I[rank + b], active, nb, tau + row, x, True)
             _scatter(I, X, begin, nb, x, dq)
         I[free + b] = width
@@ -249,10 +253,15 @@ def _all_levels(I: Ints, X: Array, k: int, top_cost: float, rest_gain: float) ->
         level = I[at.LEVELS] + at.LEVEL_WIDTH * l
         m, row = I[level + at.L_ROWS], I[level + at.L_ROW]
         raw, fac = work + I[level + at.L_MATRIX], work + I[level + at.L_FACTOR]
+        top = 0.0
         for r in range(m):
             s = X[e + row + r]
+            t = 0.0
             for i in range(n):
-                s += X[raw + r * n + i] * X[dq + i]
+                w = X[raw + r * n + i]
+                s += w * X[dq + i]
+                t += w * w
+            top = max(top, t)
             X[v + r] = -s
             _to_free(I, X, comp, raw + r * n, fac + r * n)
             _past_levels(I, X, comp, l, fac + r * n, width)
@@ -260,7 +269,7 @@ def _all_levels(I: Ints, X: Array, k: int, top_cost: float, rest_gain: float) ->
         for i in range(width):
             X[z + i] = 0.0
         relative = lam * min(X[I[at.LEVEL_COST] + l], 1.0) + FLOOR
-        damped(I, X, fac + start, m, taken, n, perm + row, v, relative, z + start)
+        damped(I, X, fac + start, m, taken, n, perm + row, v, relative, z + start, top)
         reflect(X, fac + start, taken, width - start, n, tau + row, z + start, True)
         I[I[at.LEVEL_START] + l], I[I[at.LEVEL_RANK] + l] = start, taken
         _back(I, X, comp, l, width)
@@ -430,14 +439,14 @@ def _correct(I: Ints, X: Array, comp: int, rows: int, lam: float, top_cost: floa
         fac = I[at.W] + I[block + at.B_FACTOR]
         damped(
             I, X, fac, mb, rank, nb, I[at.PERM] + row, rows + m,
-            lam * min(top_cost, 1.0) + FLOOR, x,
+            lam * min(top_cost, 1.0) + FLOOR, x, 0.0,
         )  # fmt: skip
         reflect(X, fac, rank, active, nb, I[at.TAU] + row, x, True)
         _scatter(I, X, begin, nb, x, y)
 
 
 @_jit
-def _trial_levels(I: Ints, X: Array, k: int, top_cost: float) -> bool:
+def _trial_levels(I: Ints, X: Array, k: int, top_cost: float, rests: bool) -> bool:
     """Take DQ if the merit falls; after a long step the first level is corrected once more."""
     comp = I[at.COMPS] + at.COMP_WIDTH * k
     n = I[comp + at.COLUMNS]
@@ -453,11 +462,15 @@ def _trial_levels(I: Ints, X: Array, k: int, top_cost: float) -> bool:
     predicted = _merit(I, X, comp, v)
     promised = merit - predicted
     unseen = largest < 0.3 and predicted < 0.3 * merit and X[lam] <= LAMBDA_START
-    if unseen or promised <= 1e-11 * merit:
+    useless = promised <= 1e-11 * merit
+    if unseen or (useless and (rests or largest < SHORT)):
         apply_step(I, X, n, dofs, dq)
         if unseen:
             X[lam] = max(0.25 * X[lam], LAMBDA_MIN)
         return True
+    if useless:  # what is left of a step after limits cut it may lead uphill
+        X[lam] = min(10.0 * max(X[lam], 1e-4), LAMBDA_MAX / min(merit * merit, 1.0))
+        return False
     for i in range(n):
         X[saved + i] = X[q + I[dofs + i]]
     apply_step(I, X, n, dofs, dq)
@@ -482,5 +495,5 @@ def _trial_levels(I: Ints, X: Array, k: int, top_cost: float) -> bool:
     for i in range(n):
         X[q + I[dofs + i]] = X[saved + i]
     component_kinematics(I, X, k)
-    X[lam] = min(10.0 * max(X[lam], 1e-4), LAMBDA_MAX)
+    X[lam] = min(10.0 * max(X[lam], 1e-4), LAMBDA_MAX / min(merit * merit, 1.0))
     return False

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hier_ik import layout as at
-from hier_ik.compile import Compiled, compile_linkage, pack, unpack
+from hier_ik.compile import Compiled, compile_linkage
 from hier_ik.decompose import Component, Decomposition, decompose
 from hier_ik.errors import LinkageError
 from hier_ik.iteration import (
@@ -22,10 +21,15 @@ from hier_ik.iteration import (
     residuals,
     run,
 )
+from hier_ik.files import apply_edits
 from hier_ik.joints import joint_coordinates
-from hier_ik.linkage import Linkage
+from hier_ik.kernels import LAMBDA_START
+from hier_ik.linkage import Linkage, coordinates
 from hier_ik.outside import CholeskyStep, OutsideComponent, SparseStep, Step, SvdStep
-from hier_ik.spanning import assign_roles, reversed_joint
+from hier_ik.reach import beyond_reach, on_one_level, other_starts
+from hier_ik.solution import Places, Posture, Residual, Solution, SolverOptions
+from hier_ik.spanning import assign_roles
+from hier_ik.split import outer_name, split_closures
 from hier_ik.validation import validate
 from kin_common import checks
 from kin_common.errors import InvalidInput, StatusCode
@@ -38,131 +42,15 @@ Array = NDArray[np.float64]
 #: Hierarchical; or the flattened linkage with exact priorities block by block, with a sparse
 #: factorisation, with dense normal equations, with dense singular values.
 MODES = ("hierarchical", "flat_structured", "flat_sparse", "flat_cholesky", "flat_svd")
+#: Sizes of the random steps out of a posture at rest [rad, or units of length].
+STEPS_OUT = (0.01, 0.1, 0.1, 0.3, 0.3, 0.6)
+#: Work spent on other starts, in iterations times freedoms.
+WORK = 100_000
 _OUTSIDE: dict[str, type[Step]] = {
     "flat_sparse": SparseStep,
     "flat_cholesky": CholeskyStep,
     "flat_svd": SvdStep,
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class SolverOptions:
-    """How to solve.
-
-    Attributes:
-        tolerance: Residual at which a task counts as met [m or rad].
-        max_iterations: Iterations of one solve().
-        rest_gain: Share of the way to the rest posture per iteration, 0 to leave it alone.
-        membership: Where crossing tree joints of driving sublinkages belong; see decompose().
-        patience: Iterations without progress after which a solve ends.
-    """
-
-    tolerance: float = 1e-9
-    max_iterations: int = 200
-    rest_gain: float = 0.2
-    membership: str = "paper"
-    patience: int = 30
-
-
-@dataclass(frozen=True)
-class Residual:
-    """How far one closure or goal is from being met.
-
-    Attributes:
-        name: Closure joint or goal.
-        level: Priority level.
-        component: Index in solve order.
-        position: Norm of its position rows [m].
-        rotation: Norm of its rotation rows [rad].
-        met: Whether both are within the tolerance.
-        goal: Whether it is a goal and not a closure.
-    """
-
-    name: str
-    level: int
-    component: int
-    position: float
-    rotation: float
-    met: bool
-    goal: bool
-
-    @property
-    def size(self) -> float:
-        """The larger of the two norms."""
-        return max(self.position, self.rotation)
-
-
-@dataclass(frozen=True)
-class Solution:
-    """The outcome of a solve.
-
-    Attributes:
-        success: Whether every task is met.
-        code: SUCCESS, UNREACHABLE (at rest but not met), NOT_CONVERGED, TIMEOUT or CANCELLED.
-        message: One sentence for people.
-        iterations: Iterations made.
-        residual: Largest residual of all tasks [m or rad].
-        closure_residual: Largest residual of the closures alone.
-        residuals: One per closure and goal.
-        unmet: Names of what is not met, worst first.
-        at_limit: Joints that stand at a limit.
-        posture: Where the joints are; ``values`` gives it by name.
-        history: Residual before each iteration.
-    """
-
-    success: bool
-    code: StatusCode
-    message: str
-    iterations: int
-    residual: float
-    closure_residual: float
-    residuals: tuple[Residual, ...] = field(repr=False)
-    unmet: tuple[str, ...]
-    at_limit: tuple[str, ...]
-    posture: Posture = field(repr=False)
-    history: tuple[float, ...] = field(repr=False)
-
-    @cached_property
-    def values(self) -> dict[str, Array]:
-        """Coordinates of all joints; those of closures are read off the poses."""
-        return self.posture.values()
-
-
-@dataclass(frozen=True)
-class _Places:
-    """Where the coordinates of the joints are found in the tables.
-
-    Attributes:
-        tree: Tree joints and their parts of q.
-        closures: Closure joints, their rows in the table of relative poses, and their types.
-    """
-
-    tree: list[tuple[str, slice]]
-    closures: list[tuple[str, int, str]]
-
-
-@dataclass(frozen=True)
-class Posture:
-    """The coordinates of all joints at one moment, not yet given to each by name.
-
-    That takes longer than to solve, and not everybody wants it.
-
-    Attributes:
-        q: Coordinates of the tree joints.
-        poses: Relative poses of the closures.
-        places: Which of them belong to which joint.
-    """
-
-    q: Array
-    poses: Array
-    places: _Places
-
-    def values(self) -> dict[str, Array]:
-        """Coordinates of each joint [rad or m]; each is a part of one array."""
-        out = {name: self.q[part] for name, part in self.places.tree}
-        for name, row, kind in self.places.closures:
-            out[name] = joint_coordinates(kind, unpack(self.poses[row]))
-        return out
 
 
 class Solver:
@@ -222,6 +110,37 @@ class Solver:
         self._build()
         return self.decompositions != before
 
+    def edit(self, edits: Any, *, max_links: int | None = None) -> bool:
+        """Make a list of edits and take them up, all or nothing; see apply_edits().
+
+        Args:
+            edits: List of mappings with ``op``.
+            max_links: Largest number of links that is taken.
+
+        Returns:
+            Whether the linkage was decomposed anew.
+
+        Raises:
+            InvalidInput: Refused; the linkage, the posture and the tables are as they were.
+            LimitExceeded: More links than are taken; likewise.
+        """
+        self.refresh()
+        linkage, before = self.linkage, self.linkage.copy()
+        entries, tables = len(linkage.journal), dict(self.__dict__)
+        try:
+            self.store()
+            apply_edits(linkage, edits)
+            if max_links is not None:
+                checks.count("links", len(linkage.links), max_links)
+            self.refresh()
+            _ = self.compiled
+        except BaseException:
+            linkage.adopt(before)
+            del linkage.journal[entries:]
+            self.__dict__.update(tables)
+            raise
+        return self.decompositions != tables["decompositions"]
+
     def values(self) -> dict[str, Array]:
         """Coordinates of all joints [rad or m]; those of closures are read off the poses."""
         return self._posture().values()
@@ -231,11 +150,17 @@ class Solver:
         poses = np.zeros((len(self.compiled.closure_of), 12))
         all_kinematics(self._I, self._X)
         relative_poses(self._I, self._X, poses)
-        return Posture(self.q.copy(), poses, self._places)
+        poses[:, 9:] *= self.compiled.length
+        return Posture(self.q, poses, self._places)
 
     @property
     def q(self) -> Array:
-        """Coordinates of all tree joints in kernel order; a view, not a copy."""
+        """Coordinates of all tree joints in kernel order [rad or m]; a copy."""
+        return self._q * self.compiled.unit
+
+    @property
+    def _q(self) -> Array:
+        """The coordinates in the tables, lengths in the linkage's own unit; a view."""
         return self.compiled.packed[at.Q]
 
     def set_values(self, values: Mapping[str, ArrayLike]) -> None:
@@ -253,22 +178,21 @@ class Solver:
                     f"joint {name!r}", "a closure has no value to set", rule="values of the tree"
                 )
             dof = self.linkage.joints[name].dof
-            v = np.atleast_1d(checks.finite(f"joint {name!r}", value))
-            checked.append((name, checks.shape(f"joint {name!r}", v, (dof,))))
+            checked.append((name, coordinates(f"joint {name!r}, value", value, dof)))
         for name, v in checked:
-            first = self.compiled.dof_of[name]
-            self.q[first : first + len(v)] = v
+            part = slice(self.compiled.dof_of[name], self.compiled.dof_of[name] + len(v))
+            self._q[part] = v / self.compiled.unit[part]
         all_kinematics(self._I, self._X)
 
     def store(self, keep: Iterable[str] = ()) -> None:
         """Write the posture into the linkage, but for the joints named in ``keep``."""
         if self._compiled is None:
             return  # edited and not moved since: the linkage has the posture
-        spared = set(keep)
+        spared, q = set(keep), self.q
         for name, first in self.compiled.dof_of.items():
             joint = self.linkage.joints.get(name)
             if joint is not None and joint.closure is False and name not in spared:
-                self.linkage.values[name] = self.q[first : first + joint.dof].copy()
+                self.linkage.values[name] = q[first : first + joint.dof].copy()
 
     def poses(self, links: Iterable[str] | None = None) -> dict[str, Array]:
         """Poses of links in the root frame (4, 4)."""
@@ -278,9 +202,8 @@ class Solver:
         names = self.linkage.links if links is None else list(links)
         for name in names:
             checks.one_of("link", name, self.linkage.links)
-        return {
-            n: unpack(F[self.compiled.link_body[n]]) @ self.compiled.link_offset[n] for n in names
-        }
+        c = self.compiled
+        return {n: c.transform(F[c.link_body[n]]) @ c.link_offset[n] for n in names}
 
     def set_goal(self, name: str, target: ArrayLike) -> None:
         """Move a goal: its target frame (4, 4) or position (3,) in the reference link."""
@@ -288,7 +211,7 @@ class Solver:
         self.linkage.set_goal(name, target)
         goal = self.linkage.goals[name]
         i = self.compiled.closure_of[name]
-        self.compiled.packed[at.OFFSET_A][i] = pack(
+        self.compiled.packed[at.OFFSET_A][i] = self.compiled.row(
             self.compiled.link_offset[goal.reference] @ goal.target
         )
 
@@ -306,18 +229,24 @@ class Solver:
         tolerance: float | None = None,
         max_iterations: int | None = None,
         step_time: float | None = None,
+        restarts: int | None = None,
         task: Task | None = None,
     ) -> Solution:
         """Iterate until every task is met, or as well as the priorities allow.
 
-        Position limits hold for every result: a start outside is first brought inside. With
-        ``step_time`` joints move at most velocity limit times step_time; one that starts outside
-        its limits then comes back as fast as it may.
+        Position limits hold for every joint that may move: a start outside is first brought inside.
+        With ``step_time`` joints move at most velocity limit times step_time; one that starts
+        outside its limits then comes back as fast as it may. Locked joints stay where they are.
+
+        Where not everything can be met, a level is never left open for the sake of a lower one.
+        Where a solve comes to rest short of its tasks, it tries to step out of a singular posture;
+        then, without ``step_time``, other starts tell UNREACHABLE from a local minimum.
 
         Args:
             tolerance: Residual at which a task counts as met [m or rad].
             max_iterations: Iterations allowed.
             step_time: Time that the motion may take [s]; None: velocity limits do not count.
+            restarts: Other starts to try; as in the options if not given.
             task: For cancel, timeout and progress.
         """
         self.refresh()
@@ -327,51 +256,67 @@ class Solver:
         checks.positive("tolerance", tolerance)
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= 1_000_000:
             raise InvalidInput("max_iterations", f"must be from 1 to 1000000, got {limit!r}")
+        restarts = self.options.restarts if restarts is None else restarts
         self._box(step_time)
-        all_kinematics(self._I, self._X)
-        self.compiled.packed[at.LAM][:] = 1e-4
+        start = self._q.copy()
         history: list[float] = []
-        at_rest = False
         flag = self._flag if task is None else task.flag
+        at_rest = self._descend(limit, tolerance, flag, history, task)
+        alternative: dict[str, Array] | None = None
+        far = None
+        tried = False
+        if not self._met(tolerance):
+            self._hold_levels(start, tolerance, limit)
+        if not self._met(tolerance) and not flag[0]:
+            far = self._beyond_reach(tolerance)
+            if at_rest and far is None:
+                self._step_out(limit, tolerance, flag, history, task)
+                if not self._met(tolerance) and step_time is None and restarts and not flag[0]:
+                    tried, alternative = self._elsewhere(restarts, tolerance, flag)
+        return self._solution(
+            tolerance, history, at_rest=at_rest, unreachable=tried and alternative is None,
+            far=far, alternative=alternative, flag=flag, task=task,
+        )  # fmt: skip
+
+    def _descend(
+        self, limit: int, tolerance: float, flag: Any, history: list[float], task: Task | None
+    ) -> bool:
+        """Iterate until all is met or nothing gets better; whether the posture is at rest."""
+        all_kinematics(self._I, self._X)
+        self.compiled.packed[at.LAM][:] = LAMBDA_START
+        inside = min(tolerance, tolerance / self.compiled.length)
         best, since = math.inf, 0
         while len(history) < limit and not flag[0]:
             size = min(10, limit - len(history))
             if task is not None and task.stopped:
-                break
-            made, moved, worst = self._some(size, tolerance, flag, history)
+                return False
+            made, moved, worst = self._some(size, inside, flag, history)
             if task is not None:
-                goals = [(n, self.compiled.closure_of[n]) for n in self.linkage.goals]
+                goals = [self.compiled.closure_of[n] for n in self.linkage.goals]
                 task.progress(
-                    _fraction(history, tolerance),
+                    _fraction(history, inside),
                     "",
                     iteration=len(history),
                     residual=worst,
-                    closure_residual=self._closure_worst(goals),
+                    closure_residual=self._worst(goals),
                 )
-            if worst <= tolerance and (not self._rest or moved < 1e-6) and self._met(tolerance):
-                at_rest = True
-                break
+            if (not self._rest or moved < 1e-6) and self._met(tolerance):
+                return True
             if moved < 1e-12:
-                at_rest = True
-                break
-            better = worst < best * (1.0 - 1e-6) or (self._rest and worst <= tolerance)
+                return True
+            better = worst < best * (1.0 - 1e-6) or (self._rest and worst <= inside)
             since = 0 if better else since + made
             best = min(best, worst)
             if since >= self.options.patience:
-                at_rest = moved < 1e-6
-                break
-        if not self._met(tolerance):
-            self._restore_closures(tolerance, flag)
-        return self._solution(tolerance, history, at_rest, flag, task)
+                return True
+        return False
 
     def residuals(self, tolerance: float | None = None) -> tuple[Residual, ...]:
         """Residual of every closure and goal at the present posture."""
         self.refresh()
         _ = self.compiled
         tolerance = self.options.tolerance if tolerance is None else tolerance
-        all_kinematics(self._I, self._X)
-        out = np.zeros((len(self.compiled.closure_of), 2))
-        residuals(self._I, self._X, out)
+        out = self._sizes()
         # Lists: reading a thousand numbers one by one from an array takes longer than to solve.
         level = self.compiled.packed[at.CLOSURES][:, 7].tolist()
         component = np.asarray(self.compiled.component_of).tolist()
@@ -379,7 +324,7 @@ class Solver:
         sizes = out.tolist()
         return tuple(
             Residual(
-                name.removesuffix(_SPLIT),
+                outer_name(name),
                 int(level[i]),
                 int(component[i]),
                 sizes[i][0],
@@ -397,7 +342,7 @@ class Solver:
         assign_roles(linkage)
         validate(linkage)
         work = linkage if self.mode == "hierarchical" else linkage.flattened()
-        self._work = split_limited_closures(work)
+        self._work, self._held = split_closures(work)
         news = linkage.journal[self._seen :] if self._seen >= 0 else [("", "")]
         if self._decomposition is None or not _harmless(news, self._decomposition):
             self._decomposition = decompose(self._work, membership=self.options.membership)
@@ -432,13 +377,14 @@ class Solver:
             for name, first in self._compiled.dof_of.items()
             if name in joints
         }
-        self._places = _Places(
+        self._places = Places(
             list(tree.items()),
             [
                 (name, i, joints[name].type)
                 for name, i in self._compiled.closure_of.items()
                 if name in joints and name not in tree
             ],
+            self._held,
         )
         self._rest = self.options.rest_gain
         if not any(j.rest is not None for j in self._work.joints.values()):
@@ -455,17 +401,19 @@ class Solver:
         return self.compiled.packed.X
 
     def _box(self, step_time: float | None) -> None:
-        """Limits for what follows; the posture is brought inside them."""
+        """Limits for what follows; the posture is brought inside them, but for locked joints."""
         c = self.compiled
-        low, high, q = c.packed[at.LOW], c.packed[at.HIGH], self.q
-        low[:], high[:] = c.lower, c.upper
+        low, high, q = c.packed[at.LOW], c.packed[at.HIGH], self._q
+        lower, upper = c.lower / c.unit, c.upper / c.unit
+        low[:], high[:] = lower, upper
         if step_time is not None:
-            reach = c.velocity * checks.positive("step_time", step_time)
-            low[:] = np.maximum(c.lower, q - reach)
-            high[:] = np.minimum(c.upper, q + reach)
-            above, below = q - reach > c.upper, q + reach < c.lower
+            reach = c.velocity / c.unit * checks.positive("step_time", step_time)
+            low[:] = np.maximum(lower, q - reach)
+            high[:] = np.minimum(upper, q + reach)
+            above, below = q - reach > upper, q + reach < lower
             low[above] = high[above] = (q - reach)[above]
             low[below] = high[below] = (q + reach)[below]
+        low[c.locked] = high[c.locked] = q[c.locked]
         np.clip(q, low, high, out=q)
 
     def _iterate(self) -> float:
@@ -511,128 +459,217 @@ class Solver:
     def _moved(self) -> float:
         return float(self.compiled.packed[at.STEP].max(initial=0.0))
 
+    def _sizes(self) -> Array:
+        """Per closure and goal the norms of its position [m] and rotation rows [rad], (n, 2)."""
+        all_kinematics(self._I, self._X)
+        out = np.zeros((len(self.compiled.closure_of), 2))
+        residuals(self._I, self._X, out)
+        out[:, 0] *= self.compiled.length
+        return out
+
     def _met(self, tolerance: float) -> bool:
-        all_kinematics(self._I, self._X)
-        out = np.zeros((len(self.compiled.closure_of), 2))
-        residuals(self._I, self._X, out)
-        return bool(out.max(initial=0.0) <= tolerance)
+        return bool(self._sizes().max(initial=0.0) <= tolerance)
 
-    def _restore_closures(self, tolerance: float, flag: Any) -> None:
-        """Where goals cannot be met, let the closures have the last word.
-
-        The goals follow the posture for a few iterations, so that nothing pulls on the loops.
-        """
-        packed, c = self.compiled.packed, self.compiled
-        goals = [(n, c.closure_of[n]) for n in self.linkage.goals if n in c.closure_of]
-        if not goals or len(goals) == len(c.closure_of):
-            return
-        levels, component = packed[at.CLOSURES][:, 7], c.component_of
-        chosen = [i for _, i in goals]
-        loops = np.setdiff1d(np.arange(len(levels)), chosen)
-        for i in chosen:  # whoever gives a goal the rank of a loop wants it so
-            if (levels[loops[component[loops] == component[i]]] >= levels[i]).any():
-                return
-        kept = packed[at.OFFSET_A].copy()
-        poses = np.zeros((len(c.closure_of), 12))
-        before = self.q.copy()
-        worst = self._closure_worst(goals)
-        for _ in range(20):
-            if flag[0] or worst <= 1e-3 * tolerance:
-                break
-            all_kinematics(self._I, self._X)
-            relative_poses(self._I, self._X, poses)
-            for _name, i in goals:
-                packed[at.OFFSET_A][i] = pack(unpack(packed[at.OFFSET_A][i]) @ unpack(poses[i]))
-            self._iterate()
-            new = self._closure_worst(goals)
-            if not new < worst:
-                if new > worst:
-                    self.q[:] = before
-                break
-            worst = new
-            before = self.q.copy()
-        packed[at.OFFSET_A][:] = kept
-        all_kinematics(self._I, self._X)
-
-    def _closure_worst(self, goals: list[tuple[str, int]]) -> float:
-        all_kinematics(self._I, self._X)
-        out = np.zeros((len(self.compiled.closure_of), 2))
-        residuals(self._I, self._X, out)
-        out[[i for _, i in goals]] = 0.0
+    def _worst(self, without: list[int]) -> float:
+        """The largest residual of all rows in the tables but these."""
+        out = self._sizes()
+        out[without] = 0.0
         return float(out.max(initial=0.0))
 
+    # ---- when not everything can be met -----------------------------------------------------
+
+    def _by_level(self) -> list[float]:
+        """The largest residual of each level [m or rad], first level first."""
+        sizes = self._sizes().max(axis=1)
+        levels = self.compiled.packed[at.CLOSURES][:, 7]
+        return [float(sizes[levels == l].max()) for l in np.unique(levels)]
+
+    def _hold_levels(self, start: Array, tolerance: float, limit: int) -> None:
+        """Let each level have the last word over those below it.
+
+        Level by level, the lower ones are left out while those down to it are met again: from where
+        the solve ended or, where that does not succeed, from its start. So a level that can be met
+        alone is met in the answer, whatever the lower ones ask for. Bounded, and so done for
+        answers that were cancelled or timed out too.
+        """
+        levels = self.compiled.packed[at.CLOSURES][:, 7]
+        for n, level in enumerate(np.unique(levels)[:-1]):
+            if max(self._by_level()[: n + 1]) <= 1e-3 * tolerance:
+                continue
+            best = self._closed_from(self._q.copy(), levels > level, n + 1, tolerance, limit)
+            if max(best[0]) > tolerance:
+                other = self._closed_from(start, levels > level, n + 1, tolerance, limit)
+                if _is_better(other[0], best[0], tolerance):
+                    best = other
+            self._q[:] = best[1]
+            if max(best[0]) > tolerance:
+                break
+        all_kinematics(self._I, self._X)
+
+    def _closed_from(
+        self, begin: Array, left_out: NDArray[np.bool_], first: int, tolerance: float, limit: int
+    ) -> tuple[list[float], Array]:
+        """Meet the first levels from a posture, without the rows left out.
+
+        Returns the largest residual of each of these levels, and the posture; that is the one given
+        if nothing better was found.
+        """
+        weight = self.compiled.packed[at.WEIGHT]
+        kept = weight.copy()
+        self._q[:] = begin
+        before = self._by_level()[:first]
+        weight[left_out] = 0.0
+        self._close(tolerance, max(limit, 60))
+        weight[:] = kept
+        after = self._by_level()[:first]
+        met = max(after) <= tolerance and max(after) < max(before)
+        if met or _is_better(after, before, tolerance):
+            return after, self._q.copy()
+        return before, begin
+
+    def _close(self, tolerance: float, limit: int) -> None:
+        """Iterate until the rows that are left in are met to a thousandth of the tolerance."""
+        wanted = 1e-3 * min(tolerance, tolerance / self.compiled.length)
+        self.compiled.packed[at.LAM][:] = LAMBDA_START
+        all_kinematics(self._I, self._X)
+        best, since = math.inf, 0
+        rest, self._rest = self._rest, 0.0
+        try:
+            for _ in range(limit):
+                worst = self._iterate()
+                if worst <= wanted or self._moved() < 1e-13:
+                    break
+                since = 0 if worst < best * (1.0 - 1e-6) else since + 1
+                best = min(best, worst)
+                if since >= 5:
+                    break
+        finally:
+            self._rest = rest
+
+    def _beyond_reach(self, tolerance: float) -> tuple[str, float, float] | None:
+        """A goal that is farther away than its chain is long, with both lengths."""
+        for goal in self.linkage.goals.values():
+            far = beyond_reach(self.linkage, goal)
+            if far is not None and far[0] > far[1] + tolerance:
+                return goal.name, *far
+        return None
+
+    def _step_out(
+        self, limit: int, tolerance: float, flag: Any, history: list[float], task: Task | None
+    ) -> None:
+        """Leave a posture at rest by small random steps, if something better is near.
+
+        In a singular posture the step towards a goal vanishes although the goal is not met (an arm
+        stretched towards a goal in its own line).
+        """
+        moves = ~self.compiled.locked
+        low, high = self.compiled.packed[at.LOW], self.compiled.packed[at.HIGH]
+        best, levels = self._q.copy(), self._by_level()
+        for k, size in enumerate(STEPS_OUT):
+            if len(history) >= limit or flag[0]:
+                break
+            step = np.random.default_rng(k).normal(scale=size, size=len(best))
+            self._q[moves] = np.clip(best + step, low, high)[moves]
+            self._descend(limit, tolerance, flag, history, task)
+            if not self._met(tolerance):
+                self._hold_levels(best, tolerance, 60)
+            now = self._by_level()
+            if _is_better(now, levels, tolerance):
+                best, levels = self._q.copy(), now
+                if max(now) <= tolerance:
+                    return
+        self._q[:] = best
+        all_kinematics(self._I, self._X)
+
+    def _elsewhere(
+        self, count: int, tolerance: float, flag: Any
+    ) -> tuple[bool, dict[str, Array] | None]:
+        """Look for a posture that meets every task from other starts, loops open on the way.
+
+        Returns whether all starts could be tried within the budget, and the posture.
+        """
+        self.store()
+        options = replace(self.options, rest_gain=0.0, restarts=0)
+        flat = Solver(on_one_level(self.linkage), "flat_structured", options)
+        budget = WORK // max(len(flat._q), 1)
+        spent: list[float] = []
+        for values in other_starts(flat.linkage, self.compiled.length, count):
+            if flag[0] or len(spent) >= budget:
+                return False, None
+            flat.set_values(values)
+            flat._box(None)
+            flat._descend(min(len(spent) + 100, budget), tolerance, flag, spent, None)
+            if flat._met(tolerance):
+                flat.store()
+                return True, dict(flat.linkage.values)
+        return True, None
+
     def _solution(
-        self, tolerance: float, history: list[float], at_rest: bool, flag: Any, task: Task | None
+        self,
+        tolerance: float,
+        history: list[float],
+        *,
+        at_rest: bool,
+        unreachable: bool,
+        far: tuple[str, float, float] | None,
+        alternative: dict[str, Array] | None,
+        flag: Any,
+        task: Task | None,
     ) -> Solution:
         parts = self.residuals(tolerance)
         worst = max((r.size for r in parts), default=0.0)
         closures = max((r.size for r in parts if not r.goal), default=0.0)
         unmet = tuple(r.name for r in sorted(parts, key=lambda r: (-r.size, r.name)) if not r.met)
-        limits = self._at_limit()
+        limits, outside = self._at_limit()
+        of = f"{len(unmet)} of {len(parts)} tasks"
         if not unmet:
             code, message = StatusCode.SUCCESS, f"all {len(parts)} tasks met"
         elif task is not None and task.stopped:
             code = StatusCode.CANCELLED if flag[0] == 1 else StatusCode.TIMEOUT
             message = "stopped before all tasks were met"
-        elif at_rest:
+        elif far is not None:
             code = StatusCode.UNREACHABLE
-            message = f"{len(unmet)} of {len(parts)} tasks cannot be met from here"
+            message = f"{of} not met; {far[0]!r} is {far[1]:.4g} m away and its chain {far[2]:.4g} m long"
+        elif unreachable:
+            code = StatusCode.UNREACHABLE
+            message = f"{of} cannot be met from here, nor from other starts"
         else:
             code = StatusCode.NOT_CONVERGED
-            message = f"{len(unmet)} of {len(parts)} tasks not met in {len(history)} iterations"
+            message = f"{of} not met in {len(history)} iterations"
+            if alternative is not None:
+                message += "; at rest, but a posture far from this start meets all"
+            elif at_rest:
+                message += "; at rest in what may be a local minimum"
+        early = [n for n in unmet if n in self._used.early]
+        if early:
+            message += f"; {early[0]!r} is moved by joints of later rounds"
         if unmet:
             message += f"; worst {unmet[0]!r} by {worst:.3g}"
             if limits:
                 message += f"; {len(limits)} joints at a limit, first {limits[0]!r}"
+        if outside:
+            message += f"; {len(outside)} locked joints outside their limits, first {outside[0]!r}"
         return Solution(
             not unmet, code, message, len(history), worst, closures, parts, unmet, limits,
-            self._posture(), tuple(history),
+            self._posture(), tuple(history), outside, alternative,
         )  # fmt: skip
 
-    def _at_limit(self) -> tuple[str, ...]:
+    def _at_limit(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Joints at a limit, and locked joints beyond one."""
         c, q = self.compiled, self.q
         tight = (q <= c.lower + 1e-12) | (q >= c.upper - 1e-12)
-        if not tight.any():
-            return ()
-        return tuple(
-            name
-            for name, first in c.dof_of.items()
-            if tight[first : first + self._work.joints[name].dof].any()
-        )
-
-
-#: Suffix of the closure and link that stand in for a closure joint with limits.
-_SPLIT = "~end"
-
-
-def split_limited_closures(linkage: Linkage) -> Linkage:
-    """Give closure joints with limits a place in the tree, where limits are kept.
-
-    Such a joint becomes a tree joint to a new virtual link, and a fixed closure from there; nothing
-    else changes, and names stay.
-    """
-    limited = [j for j in linkage.closure_joints() if j.limited and j.dof]
-    if not limited:
-        return linkage
-    out = linkage.copy()
-    poses = linkage.link_poses({l for j in limited for l in (j.parent, j.child)})
-    for j in limited:
-        level = linkage.level(j)
-        X = np.linalg.inv(poses[j.parent] @ j.origin) @ poses[j.child] @ j.child_origin
-        inner = linkage.crossed(j)
-        if inner is not None and linkage.links[j.child].sublinkage == inner:
-            j = reversed_joint(j)  # its coordinates belong to the inner sublinkage
-        end = j.name + _SPLIT
-        value = joint_coordinates(j.type, X)
-        out.add_link(end, linkage.links[j.parent].sublinkage, virtual=True)
-        out.replace_joint(
-            replace(j, child=end, child_origin=np.eye(4), closure=False, priority=None), value
-        )
-        out.add_joint(
-            end, "fixed", end, j.child, child_origin=j.child_origin, closure=True,
-            virtual=j.virtual, priority=level, weight=j.weight,
-        )  # fmt: skip
-    return out
+        names = [
+            (name, slice(first, first + self._work.joints[name].dof))
+            for name, first in (c.dof_of.items() if tight.any() else ())
+        ]
+        outside = [n for n, s in names if (c.locked & ((q < c.lower) | (q > c.upper)))[s].any()]
+        for name, X in self._held.items():
+            j = self.linkage.joints[name]
+            value = joint_coordinates(j.type, X)
+            if ((value < j.lower) | (value > j.upper)).any():
+                outside.append(name)
+        at_limit = [n for n, s in names if tight[s].any()]
+        return tuple(dict.fromkeys(at_limit + outside)), tuple(outside)
 
 
 def _merged(d: Decomposition) -> Decomposition:
@@ -664,3 +701,12 @@ def _fraction(history: list[float], tolerance: float) -> float:
         return 1.0
     start = math.log(max(history[0], tolerance * 10) / tolerance)
     return max(0.0, 1.0 - math.log(history[-1] / tolerance) / start)
+
+
+def _is_better(now: list[float], before: list[float], tolerance: float) -> bool:
+    """Whether the residuals by level are clearly smaller, the first level that differs decides."""
+    for a, b in zip(now, before, strict=True):
+        if a <= tolerance and b <= tolerance:
+            continue
+        return a < (1.0 - 1e-6) * b
+    return False

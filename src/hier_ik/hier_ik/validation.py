@@ -49,8 +49,22 @@ def validate(linkage: Linkage) -> None:
             raise LinkageError(
                 f"joint {j.name!r}", "has no role; call assign_roles", rule="spanning tree"
             )
+    _check_names(linkage)
     _check_tree(linkage)
     _check_boundaries(linkage, crossing)
+
+
+def _check_names(linkage: Linkage) -> None:
+    """Coordinates are reported as joint/1, joint/2, ...: no joint may have such a name too."""
+    for name in linkage.joints:
+        whole, _, number = name.rpartition("/")
+        if whole in linkage.joints and number.isdecimal():
+            dof = linkage.joints[whole].dof
+            if dof > 1 and number in {str(i + 1) for i in range(dof)}:
+                raise LinkageError(
+                    f"joint {name!r}", f"has the name of a coordinate of joint {whole!r}",
+                    rule="unique names",
+                )  # fmt: skip
 
 
 def _check_sublinkages(linkage: Linkage) -> None:

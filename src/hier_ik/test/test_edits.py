@@ -18,7 +18,7 @@ from hier_ik import (
     tower,
     validate,
 )
-from kin_common.errors import InvalidInput
+from kin_common.errors import InvalidInput, LimitExceeded
 
 sys.path.insert(0, str(Path(__file__).parent))
 from random_linkages import DISPOSITIONS, TYPES, add_random_closure, random_linkage
@@ -221,3 +221,75 @@ def test_closures_added_while_running_are_closed():
     assert add_random_closure(l, rng, "late", ("point_plane",))
     s.solve()
     assert s.decompositions == 2
+
+
+#: Values of the wrong kind for any key.
+ODD = (
+    None, True, -1, 0, 1e300, float("nan"), float("inf"), "", "4~end", "x" * 300, "a\nb", [], {},
+    [1, 2], [None] * 3, {"a": 1}, [float("inf")] * 3, [1e7, 0, 0], [[1]], 10**400, b"x",
+)  # fmt: skip
+KEYS = (
+    "name", "type", "parent", "child", "role", "xyz", "rpy", "quaternion", "axis", "lower", "upper",
+    "velocity", "value", "rest", "locked", "priority", "weight", "link", "kind", "reference",
+    "rows", "links", "sublinkage", "disposition", "virtual", "op",
+)  # fmt: skip
+
+
+def spoiled(edits, rng):
+    """The edits with one value of the wrong kind, one key too many, or in a list too long."""
+    out = [dict(e) for e in edits]
+    victim = out[rng.integers(len(out))]
+    key = KEYS[rng.integers(len(KEYS))] if rng.random() < 0.5 else list(victim)[-1]
+    victim[key] = ODD[rng.integers(len(ODD))]
+    return out
+
+
+def whole_state(solver):
+    """Everything that an edit could change, as text and bytes."""
+    l = solver.linkage
+    return (
+        dump_linkage(l),
+        {n: v.tobytes() for n, v in l.values.items()},
+        {n: list(v) for n, v in l.at_link.items()},
+        {n: (j.closure, j.found) for n, j in l.joints.items()},
+        list(l.journal),
+        solver.q.tobytes(),
+        solver.decompositions,
+        solver.decomposition,
+        {n: T.tobytes() for n, T in solver.poses().items()},
+        solver.residuals(),
+    )
+
+
+def test_a_refused_edit_changes_nothing():
+    """Random sequences, a third of them spoiled, with a bound on links that many of them pass."""
+    rng = np.random.default_rng(9)
+    refused = made = over = 0
+    for n in range(1200):
+        if n % 60 == 0:
+            l = random_linkage(rng, links=8, subs=2, closures=3, lock=0.1)
+            solver = Solver(l)
+        edits = [e for i in range(int(rng.integers(1, 4))) for e in random_edit(l, rng, 10 * n + i)]
+        if rng.random() < 0.35:
+            edits = spoiled(edits, rng)
+        before = whole_state(solver)
+        try:
+            solver.edit(edits, max_links=10)
+        except (InvalidInput, LimitExceeded) as error:
+            refused += 1
+            over += isinstance(error, LimitExceeded)
+            assert whole_state(solver) == before, (n, edits, error)
+        else:
+            made += 1
+            fresh = Solver(l.copy())
+            assert fresh.decomposition.components == solver.decomposition.components
+    assert min(refused, made) > 200, (refused, made)
+    assert over > 20, over
+
+
+def test_moving_links_moves_all_or_none():
+    l = random_linkage(np.random.default_rng(3), links=8, subs=2, closures=0)
+    before = dict(l.links)
+    with pytest.raises(InvalidInput):
+        l.move_links([*list(l.links)[1:3], "nowhere"], l.top)
+    assert l.links == before

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hier_ik import Linkage, LinkageError, Solver, SolverOptions, frame, tower
+from hier_ik import Linkage, LinkageError, Solver, SolverOptions, dump_linkage, frame, tower
 from hier_ik.tower import block_posture
 from kin_common.errors import InvalidInput, StatusCode
 from kin_common.rotations import exp_so3
@@ -542,3 +543,61 @@ def test_the_iteration_kernel_allocates_nothing():
         timeout=280,
         env={**os.environ, "NUMBA_NRT_STATS": "1"},
     )
+
+
+def test_a_locked_joint_stays_where_it_was_measured_and_its_limit_is_reported():
+    l = parallelogram()
+    l.add_link("x")
+    l.add_joint("spin", "revolute", "c", "x", closure=False, upper=1.9199, value=1.9399, locked=True)
+    result = Solver(l).solve()
+    assert result.values["spin"][0] == 1.9399
+    assert result.outside_limits == ("spin",)
+    assert "spin" in result.at_limit
+    assert "1 locked joints outside their limits, first 'spin'" in result.message
+    l.set_locked("spin", False)
+    result = Solver(l).solve()
+    assert result.values["spin"][0] == 1.9199
+    assert result.outside_limits == ()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda l: l.set_goal("pull", (0, 2e6, 0)),
+        lambda l: l.set_goal("pull", offset=(2e6, 0, 0)),
+        lambda l: l.add_goal("h", "c", target=(1e7, 0, 0)),
+        lambda l: l.add_goal("h", "c", weight=1e300),
+        lambda l: l.add_goal("h", "c", weight=1e-300),
+        lambda l: l.add_joint("h", "revolute", "g", "c", weight=1e300),
+        lambda l: l.add_joint("h", "prismatic", "g", "c", value=1e300),
+        lambda l: l.add_joint("h", "prismatic", "g", "c", rest=float("inf")),
+        lambda l: l.add_joint("h", "revolute", "g", "c", lower=float("inf")),
+        lambda l: l.add_joint("h", "revolute", "g", "c", upper=-1e300),
+        lambda l: l.add_joint("h", "revolute", "g", "c", child_origin=(0, 0, 2e6)),
+        lambda l: l.set_value("1", 1e300),
+        lambda l: l.set_rest("1", 1e300),
+        lambda l: l.set_limits("1", float("inf")),
+        lambda l: Solver(l).set_values({"1": 1e300}),
+    ],
+)
+def test_numbers_that_no_mechanism_has_are_refused(spoil):
+    l = parallelogram()
+    before = dump_linkage(l)
+    with pytest.raises(InvalidInput):
+        spoil(l)
+    assert dump_linkage(l) == before
+
+
+def test_limits_beyond_all_coordinates_are_open():
+    l = parallelogram()
+    l.set_limits("1", -1e300, 1e300)
+    assert not l.joints["1"].limited
+
+
+def test_the_heaviest_and_lightest_weights_give_numbers():
+    for weight in (1e-6, 1e6):
+        l = parallelogram()
+        l.goals["pull"] = replace(l.goals["pull"], weight=weight)
+        result = Solver(l).solve()
+        assert np.isfinite(result.residual)
+        assert result.closure_residual < 1e-9

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import viser
 
+from kin_tools.dashboard.access import Access
 from kin_tools.dashboard.panel import Panel, View, put
+from kin_tools.dashboard.server import guarded_server
 from kin_tools.dashboard.style import BLUE, rgb
 
 __all__ = ["OVERVIEW", "Page", "Session"]
@@ -139,9 +140,20 @@ def _for_shape(
 class Page:
     """The server and the sessions of the browsers that are connected."""
 
-    def __init__(self, host: str, port: int, label: str) -> None:
-        """Start serving on ``host``; port 0 takes any free one."""
-        self.server = viser.ViserServer(host=host, port=port, label=label, verbose=False)
+    def __init__(
+        self, host: str, port: int, label: str, access: Access, refused: Callable[[str], None]
+    ) -> None:
+        """Start to serve.
+
+        Args:
+            host: Address to listen on.
+            port: Port; 0 takes any free one.
+            label: Title of the page.
+            access: Decides about every request.
+            refused: Told why a request was refused.
+        """
+        self._access = access
+        self.server = guarded_server(host, port, label, access, refused)
         self._sessions: dict[int, Session] = {}
         self._lock = threading.Lock()
         gui = self.server.gui
@@ -162,10 +174,17 @@ class Page:
     @property
     def address(self) -> str:
         """What to type into a browser."""
-        return f"http://{self.server.get_host()}:{self.server.get_port()}"
+        return self._access.address(self.server.get_host(), self.server.get_port())
 
-    def open_to(self, make: Callable[[Any], Session]) -> None:
-        """Build a session for each browser that connects."""
+    def open_to(
+        self, make: Callable[[Any], Session], guard: Callable[[Callable[[Any], None]], Any]
+    ) -> None:
+        """Build a session for each browser that connects.
+
+        Args:
+            make: Builds it.
+            guard: Wraps a function so that what it raises is reported.
+        """
 
         def joined(client: Any) -> None:
             session = make(client)
@@ -176,8 +195,10 @@ class Page:
             with self._lock:
                 self._sessions.pop(client.client_id, None)
 
-        self.server.on_client_connect(joined)
-        self.server.on_client_disconnect(left)
+        # viser asks whether a callback is a coroutine; an object that can be called is none.
+        join, leave = guard(joined), guard(left)
+        self.server.on_client_connect(lambda client: join(client))
+        self.server.on_client_disconnect(lambda client: leave(client))
 
     @property
     def sessions(self) -> list[Session]:

@@ -1,0 +1,152 @@
+"""What a solve is asked and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hier_ik.compile import unpack
+from hier_ik.joints import joint_coordinates
+from kin_common.errors import StatusCode
+
+__all__ = ["Places", "Posture", "Residual", "Solution", "SolverOptions"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolverOptions:
+    """How to solve.
+
+    Attributes:
+        tolerance: Residual at which a task counts as met [m or rad].
+        max_iterations: Iterations of one solve().
+        rest_gain: Share of the way to the rest posture per iteration, 0 to leave it alone.
+        membership: Where crossing tree joints of driving sublinkages belong; see decompose().
+        patience: Iterations without progress after which a solve ends.
+        restarts: Other starts that are tried before tasks count as UNREACHABLE; with 0 only what a
+            bound proves counts as that.
+    """
+
+    tolerance: float = 1e-9
+    max_iterations: int = 200
+    rest_gain: float = 0.2
+    membership: str = "paper"
+    patience: int = 30
+    restarts: int = 16
+
+
+@dataclass(frozen=True)
+class Residual:
+    """How far one closure or goal is from being met.
+
+    Attributes:
+        name: Closure joint or goal.
+        level: Priority level.
+        component: Index in solve order.
+        position: Norm of its position rows [m].
+        rotation: Norm of its rotation rows [rad].
+        met: Whether both are within the tolerance.
+        goal: Whether it is a goal and not a closure.
+    """
+
+    name: str
+    level: int
+    component: int
+    position: float
+    rotation: float
+    met: bool
+    goal: bool
+
+    @property
+    def size(self) -> float:
+        """The larger of the two norms."""
+        return max(self.position, self.rotation)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The outcome of a solve.
+
+    Attributes:
+        success: Whether every task is met.
+        code: SUCCESS; UNREACHABLE (a bound proves it, or the solve came to rest and no other start
+            met the tasks either); NOT_CONVERGED, TIMEOUT or CANCELLED.
+        message: One sentence for people.
+        iterations: Iterations made.
+        residual: Largest residual of all tasks [m or rad].
+        closure_residual: Largest residual of the closures alone.
+        residuals: One per closure and goal.
+        unmet: Names of what is not met, worst first.
+        at_limit: Joints that stand at a limit or, locked, beyond one.
+        outside_limits: Locked joints beyond a limit; they are never moved.
+        posture: Where the joints are; ``values`` gives it by name.
+        history: Residual before each iteration, lengths in units of the linkage's own.
+        alternative: Coordinates of the tree joints in a posture far from the start that meets every
+            task, if one was found when the solve itself did not.
+    """
+
+    success: bool
+    code: StatusCode
+    message: str
+    iterations: int
+    residual: float
+    closure_residual: float
+    residuals: tuple[Residual, ...] = field(repr=False)
+    unmet: tuple[str, ...]
+    at_limit: tuple[str, ...]
+    posture: Posture = field(repr=False)
+    history: tuple[float, ...] = field(repr=False)
+    outside_limits: tuple[str, ...] = ()
+    alternative: Mapping[str, Array] | None = field(default=None, repr=False)
+
+    @cached_property
+    def values(self) -> dict[str, Array]:
+        """Coordinates of all joints; those of closures are read off the poses."""
+        return self.posture.values()
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the coordinates of the joints are found in the tables.
+
+    Attributes:
+        tree: Tree joints and their parts of q.
+        closures: Closure joints, their rows in the table of relative poses, and their types.
+        held: Per locked closure the motion (4, 4) at which it is held.
+    """
+
+    tree: list[tuple[str, slice]]
+    closures: list[tuple[str, int, str]]
+    held: Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class Posture:
+    """The coordinates of all joints at one moment, not yet given to each by name.
+
+    That takes longer than to solve, and not everybody wants it.
+
+    Attributes:
+        q: Coordinates of the tree joints [rad or m].
+        poses: Relative poses of the closures (n, 12) [m].
+        places: Which of them belong to which joint.
+    """
+
+    q: Array
+    poses: Array
+    places: Places
+
+    def values(self) -> dict[str, Array]:
+        """Coordinates of each joint [rad or m]; each is a part of one array."""
+        out = {name: self.q[part] for name, part in self.places.tree}
+        for name, row, kind in self.places.closures:
+            X = unpack(self.poses[row])
+            if name in self.places.held:
+                X = self.places.held[name] @ X
+            out[name] = joint_coordinates(kind, X)
+        return out
