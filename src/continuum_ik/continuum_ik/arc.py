@@ -52,8 +52,8 @@ TURN, STRAIGHT = math.cos(0.2), math.cos(0.06)
 #: Largest first correction beside the step, what later ones may be, and the last one.
 FIRST, LATER, LAST = 0.3, 0.1, 1e-7
 CORRECTIONS = 5
-#: Most steps of one passage.
-ARC_STEPS = 2000
+#: Most steps of one passage, and how many narrow steps one of them makes when it is over.
+ARC_STEPS, WIDE = 2000, 4.0
 
 # How a passage ended.
 PASSED, ARRIVED, TURNED, LOST = 0, 1, 2, 3
@@ -321,7 +321,7 @@ def pass_by_arc(w: Array, part: float, step: float, narrow: float) -> int:
         w: The solver's array, fine rules in force. On return ANCHOR is the last point.
         part: Of the path that ANCHOR lies at; on return ARC_PART is where the last point lies.
         step: Of the path that is too long.
-        narrow: Of the path that one step has to make again for the passage to be over.
+        narrow: Of the path; one step has to make several times that for the passage to be over.
 
     Returns:
         PASSED, ARRIVED (Y is the solution at the end), TURNED (a fold; ARC_PART is where), or LOST.
@@ -358,7 +358,7 @@ def pass_by_arc(w: Array, part: float, step: float, narrow: float) -> int:
             w[m.ARC_START + k] = w[m.Y + k]
         w[m.ARC_SIDE], sign = side, now
         store(w, m.ANCHOR)
-        if h * side >= narrow and w[m.ARC_PART] - part >= narrow:
+        if h * side >= WIDE * narrow and w[m.ARC_PART] - part >= WIDE * narrow:
             return PASSED
         if straight:
             h = min(STEP_MAX, 1.6 * h)

@@ -3,19 +3,26 @@
 A robot is drawn at random: unequal rods, other circles, angles and heights, a load. A pose is drawn
 about its home, tilted by up to 40 degrees. The straight path from home to it is cut into 1, 100 and
 1000 steps and followed at both tolerances: the verdict and the branch must be the same each time,
-and those of the plain tracer in reference.py.
+and those of the plain tracer in reference.py. As a command:
+
+    ./kinstack shell python -m continuum_ik.campaign --robots 50 --poses 10
 """
 
 from __future__ import annotations
 
+import argparse
 import math
-from dataclasses import dataclass
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from continuum_ik.errors import NoHome
 from continuum_ik.pose import make_pose
-from continuum_ik.reference import between
+from continuum_ik.reference import between, leg_errors, trace
 from continuum_ik.robot import ContinuumRobot, Limits, Load, Rod
 from continuum_ik.rod import Array
 from continuum_ik.solver import ContinuumSolver, IKResult
@@ -84,15 +91,6 @@ def random_pose(rng: np.random.Generator, robot: ContinuumRobot) -> Array:
     return make_pose(position, turned)
 
 
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """One way of solving a pose: how often the path was cut, how finely, and what came out."""
-
-    cuts: int
-    tolerance: float
-    result: IKResult
-
-
 def solve_cut(solver: ContinuumSolver, pose: Array, cuts: int) -> IKResult:
     """Follow the straight path from home in equal steps; the answer at its end."""
     solver.reset()
@@ -101,3 +99,156 @@ def solve_cut(solver: ContinuumSolver, pose: Array, cuts: int) -> IKResult:
     for target in path[:-1]:
         solver.track(target)
     return solver.solve(path[-1])
+
+
+@dataclass
+class Verdict:
+    """What a campaign found.
+
+    Attributes:
+        robots: Robots with a home.
+        poses: Poses that were solved in all ways.
+        solved: Those with the answer SUCCESS.
+        ends: The others, by the first words of the reason.
+        different: Poses where two ways disagreed, each a sentence.
+        wrong: Poses where the tracer disagreed, each a sentence.
+        untold: Poses at whose path the tracer itself did not come to an end.
+        unstable: Answers whose stability ``analyse`` sees otherwise, each a sentence.
+        leg_error: Largest error of a leg at 1e-12 by scipy's DOP853 [m].
+        answers: Pose and first answer of each.
+    """
+
+    robots: int = 0
+    poses: int = 0
+    solved: int = 0
+    ends: Counter[str] = field(default_factory=Counter)
+    different: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    untold: int = 0
+    unstable: list[str] = field(default_factory=list)
+    leg_error: float = 0.0
+    answers: list[tuple[Array, IKResult]] = field(default_factory=list)
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing was found."""
+        return not (self.different or self.wrong or self.unstable)
+
+
+def campaign(
+    robots: int,
+    poses: int,
+    *,
+    first: int = 0,
+    cuts: tuple[int, ...] = CUTS,
+    traced: bool = True,
+    say: Callable[[str], None] = lambda text: None,
+) -> Verdict:
+    """Solve random poses of random robots in all ways, and compare.
+
+    Args:
+        robots: How many have to have a home.
+        poses: For each of them.
+        first: Number of the first robot; the same number is the same robot with the same poses.
+        cuts: Into how many steps paths are cut.
+        traced: Whether the tracer is asked too, and scipy about the lengths.
+        say: Gets a line for each robot and each thing found.
+    """
+    found = Verdict()
+    number = first
+    while found.robots < robots:
+        rng = np.random.default_rng([14, number])
+        robot = random_robot(rng)
+        number += 1
+        try:
+            solvers = {t: ContinuumSolver(robot, t, detours=False) for t in TOLERANCES}
+        except NoHome:
+            continue
+        found.robots += 1
+        for k in range(poses):
+            _one(found, f"robot {number - 1}, pose {k}", solvers, random_pose(rng, robot), cuts)
+            if traced:
+                _trace_one(found, f"robot {number - 1}, pose {k}", solvers[TOLERANCES[-1]])
+        say(
+            f"{found.robots} robots, {found.poses} poses, {found.solved} solved, "
+            f"{len(found.different)} different, {len(found.wrong)} wrong"
+        )
+    return found
+
+
+def _one(
+    found: Verdict,
+    name: str,
+    solvers: dict[float, ContinuumSolver],
+    pose: Array,
+    cuts: tuple[int, ...],
+) -> None:
+    """Solve one pose in all ways."""
+    found.poses += 1
+    expected: IKResult | None = None
+    for tolerance in reversed(TOLERANCES):
+        solver = solvers[tolerance]
+        for cut in cuts:
+            result = solve_cut(solver, pose, cut)
+            if expected is None:
+                expected = result
+                found.answers.append((pose, result))
+                if result.success:
+                    found.solved += 1
+                else:
+                    found.ends[result.reason.split(",")[0].split(":")[0].split(";")[0]] += 1
+            if result.success and result.stable != solver.analyse().stable:
+                found.unstable.append(f"{name}: {cut} steps at {tolerance:g}")
+            apart = float(np.abs(result.lengths - expected.lengths).max())
+            near = 2e-9 if tolerance < 1e-9 else 1e-4
+            if result.code != expected.code or (result.success and not apart <= near):
+                found.different.append(
+                    f"{name}: {cut} steps at {tolerance:g} say {result.code.name} {result.reason}, "
+                    f"{cuts[0]} at {TOLERANCES[-1]:g} {expected.code.name} {expected.reason}, "
+                    f"{apart:.1e} m apart"
+                )
+
+
+def _trace_one(found: Verdict, name: str, solver: ContinuumSolver) -> None:
+    """Compare the first answer with the tracer's, and its lengths with scipy's."""
+    pose, result = found.answers[-1]
+    home = solver.home
+    curve = trace(solver.robot, home.best_pose, pose, home.forces, home.moments, home.lengths)
+    if not curve.told:
+        found.untold += 1
+        return
+    if result.success:
+        errors = leg_errors(solver.robot, pose, result.forces, result.moments, result.lengths)
+        found.leg_error = max(found.leg_error, float(np.abs(errors).max()))
+        apart = float(np.abs(curve.lengths - result.lengths).max())
+        if not apart <= 1e-5:
+            found.wrong.append(f"{name}: the tracer's lengths are {apart:.1e} m apart")
+    elif "fold" in result.reason and (curve.arrives or abs(curve.reached - result.reached) > 0.02):
+        found.wrong.append(
+            f"{name}: {result.reason}; the tracer came to {100.0 * curve.reached:.1f} %"
+        )
+
+
+def main() -> int:
+    """Run the campaign that the arguments ask for; 1 if anything was found."""
+    parser = argparse.ArgumentParser(description="random robots, solved in ways that must agree")
+    parser.add_argument("--robots", type=int, default=50)
+    parser.add_argument("--poses", type=int, default=10, help="for each robot")
+    parser.add_argument("--first", type=int, default=0, help="number of the first robot")
+    chosen = parser.parse_args()
+    found = campaign(chosen.robots, chosen.poses, first=chosen.first, say=print)
+    for line in (*found.different, *found.wrong, *found.unstable):
+        print(line)
+    print(
+        f"{found.poses} poses of {found.robots} robots, {found.solved} solved; "
+        f"{len(found.different)} depend on the steps, {len(found.wrong)} differ from the tracer "
+        f"(which did not tell {found.untold}), {len(found.unstable)} stabilities differ; "
+        f"largest error of a leg {found.leg_error:.1e} m"
+    )
+    for reason, count in found.ends.most_common():
+        print(f"{count:5d}  {reason}")
+    return 0 if found.sound else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

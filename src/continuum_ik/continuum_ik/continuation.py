@@ -23,7 +23,7 @@ import math
 from numba import njit
 
 from continuum_ik import layout as m
-from continuum_ik.arc import ARRIVED, PASSED, TURNED, pass_by_arc
+from continuum_ik.arc import ARRIVED, LOST, PASSED, TURNED, WIDE, pass_by_arc
 from continuum_ik.equations import evaluate, leg_error, plan_steps, solve_linear
 from continuum_ik.newton import POLISH, correct
 from continuum_ik.path import (
@@ -66,9 +66,15 @@ from continuum_ik.rod import (
     Array,
     shoot,
 )
+from continuum_ik.stability import (
+    carry_stability,
+    is_stable,
+    renew_reference,
+    settle_stability,
+)
 
 GROW, SHRINK = 1.7, 0.5
-SUBSTEPS_MAX = 600
+SUBSTEPS_MAX = 1500
 #: Largest correction beside the prediction, and largest prediction, in the scaled unknowns.
 CORRECTION, PREDICTION = 0.3, 4.0
 #: Largest change of the Jacobian in one step, and the power iterations for it.
@@ -79,12 +85,15 @@ CAUTION, STEEPNESS, GAIN_STEPS = 0.5, 0.005, 4
 #: Step below which the curve is followed by its own length, and distance from a fold that is
 #: reported, as parts of the robot's size.
 NARROW, CLEAR_OF = 1e-3, 2e-4
+#: Steps across a place where the curve has no direction, as parts of the robot's size, and how much
+#: the slope may differ beyond it.
+ACROSS, BEND = (2e-4, 8e-4), 0.1
 #: Steps that lead from the last long step to there.
 CLOSING_STEPS = 40
 
 
 @njit(**KERNEL)
-def make_sure(w: Array, change: float) -> None:
+def make_sure(w: Array, change: float, known: bool) -> None:
     """Take the present point and its Jacobian as those that later ones are compared with.
 
     SURE_WITHIN is how far the unknowns may go from here before a singular point comes near: in the
@@ -94,8 +103,13 @@ def make_sure(w: Array, change: float) -> None:
     Args:
         w: The solver's array, with factors at hand.
         change: What ``changed`` returned; infinite if this is the first point.
+        known: Whether STABLE holds for this very point.
     """
     moved = moved_from_sure(w)
+    if known:
+        renew_reference(w)
+    else:
+        carry_stability(w, change < 1e300, moved)
     store(w, m.SURE)
     for k in range(48 * m.LANES):
         w[m.SURE_JACOBIAN + k] = w[m.JACOBIAN + k]
@@ -104,6 +118,7 @@ def make_sure(w: Array, change: float) -> None:
     within = CAUTION / (STEEPNESS * _gain(w))
     if change < 1e300:
         within = min(within, CAUTION * moved / max(change, 1e-3))
+    within = min(within, 0.3 if known else w[m.STABLE_WITHIN])
     w[m.SURE_WITHIN] = within if within > 1e-100 else 1e-100
 
 
@@ -212,6 +227,12 @@ def apply_difference(w: Array) -> None:
 
 
 @njit(**KERNEL)
+def admitted(w: Array) -> bool:
+    """Whether the present point is stable, or need not be."""
+    return w[m.ALLOW_UNSTABLE] == 1.0 or is_stable(w[m.STABLE])
+
+
+@njit(**KERNEL)
 def violated(w: Array) -> int:
     """Return the first limit that the present unknowns break, or NONE; sets LIMITING."""
     for i in range(m.RODS):
@@ -269,10 +290,16 @@ def curvature(w: Array, i: int) -> float:
 
 
 @njit(**KERNEL)
-def _anchor(w: Array, change: float) -> None:
+def _anchor(w: Array, change: float, known: bool) -> None:
     """Go on from the present point: ANCHOR, its SLOPE, and what later points are compared with."""
+    make_sure(w, change, known)
     store(w, m.ANCHOR)
-    make_sure(w, change)
+    _slope(w)
+
+
+@njit(**KERNEL)
+def _slope(w: Array) -> None:
+    """Set SLOPE to the change of the unknowns along the path, by the tangents at hand."""
     for k in range(m.UNKNOWNS):
         change = 0.0
         for j in range(6):
@@ -327,7 +354,7 @@ def _begin(w: Array) -> bool:
         load(w, m.START)
     if not linearise(w):
         return False
-    _anchor(w, math.inf)
+    _anchor(w, math.inf, True)
     return True
 
 
@@ -335,6 +362,9 @@ def _begin(w: Array) -> bool:
 def _arrive(w: Array) -> int:
     """Evaluate at the target; rounding errors may keep the residual above what was asked for."""
     w[m.REACHED] = 1.0
+    settle_stability(w)
+    if w[m.AGE] < 0.0 and not linearise(w):
+        return FOLD
     w[m.STEPS] = float(plan_steps(w))
     evaluate(w)
     solve_linear(w)
@@ -348,11 +378,39 @@ def _arrive(w: Array) -> int:
 
 @njit(**KERNEL)
 def _try(w: Array, done: float, to: float) -> float:
-    """Go one step of the path; returns the change of the Jacobian, infinite if it does not count."""
+    """Go one step of the path; returns the Jacobian's change, infinite if it does not count."""
     if not _advance(w, done, to) or not linearise(w):
         return math.inf
     change = max(changed(w), 1e-3)
     return change if change <= CHANGE else math.inf
+
+
+@njit(**KERNEL)
+def _across(w: Array, done: float, size: float) -> bool:
+    """Go straight on from the entry CLEAR across a point where branches cross.
+
+    Where two of them cross, the curve has no direction of its own; the one that is on this side
+    goes on beyond. True with the point in ANCHOR and its part of the path in ARC_PART.
+    """
+    for k in range(len(ACROSS)):
+        load(w, m.CLEAR)
+        if not linearise(w):
+            return False
+        store(w, m.ANCHOR)
+        _slope(w)
+        to = min(1.0, done + ACROSS[k] * size)
+        if not _advance(w, done, to) or not linearise(w):
+            continue
+        for j in range(m.UNKNOWNS):
+            w[m.TRIAL + j] = w[m.SLOPE + j]
+        _slope(w)
+        for j in range(m.UNKNOWNS):
+            w[m.DELTA + j] = w[m.SLOPE + j] - w[m.TRIAL + j]
+        if scaled(w, m.DELTA) <= BEND * scaled(w, m.SLOPE):
+            store(w, m.ANCHOR)
+            w[m.ARC_PART] = to
+            return True
+    return False
 
 
 @njit(**KERNEL)
@@ -361,7 +419,7 @@ def _close_up(w: Array, clear: float, goal: float, inside: bool) -> float:
     load(w, m.CLEAR)
     if not linearise(w):
         return clear
-    _anchor(w, math.inf)
+    _anchor(w, math.inf, True)
     done, step = clear, 0.5 * (goal - clear)
     for _ in range(CLOSING_STEPS):
         if not done < goal:
@@ -372,7 +430,8 @@ def _close_up(w: Array, clear: float, goal: float, inside: bool) -> float:
             step = SHRINK * (to - done)
             continue
         inside = inside and violated(w) == NONE
-        _anchor(w, change)
+        _anchor(w, change, False)
+        inside = inside and admitted(w)
         store(w, m.CLEAR)
         done, step = to, GROW * (to - done)
         if inside:
@@ -403,6 +462,8 @@ def _follow(w: Array) -> int:
             if step >= narrow:
                 continue
             ended = pass_by_arc(w, done, to - done, narrow)
+            if ended == LOST and _across(w, done, size):
+                ended = PASSED
             if ended > ARRIVED:
                 break
             done = 1.0 if ended == ARRIVED else w[m.ARC_PART]
@@ -410,9 +471,10 @@ def _follow(w: Array) -> int:
                 load(w, m.ANCHOR)
             if not linearise(w):
                 break
-            change, step = math.inf, narrow
+            change, step = math.inf, WIDE * narrow
         inside = inside and violated(w) == NONE
-        _anchor(w, change)
+        _anchor(w, change, False)
+        inside = inside and admitted(w)
         store(w, m.CLEAR)
         w[m.REACHED] = done
         if inside:

@@ -142,7 +142,7 @@ def one_step(error: float) -> float:
 
 
 @njit(**KERNEL)
-def _load2(w: Array) -> float:
+def load2(w: Array) -> float:
     """Return x^2 of the rod that is loaded most, x = L sqrt(|n|/EI + (m0/EI)^2).
 
     The error of the formula grows with x, the number of radians of the equivalent pendulum, and
@@ -169,7 +169,7 @@ def _steps_for(x2: float, one: float) -> int:
 @njit(**KERNEL)
 def choose_steps(w: Array, one: int) -> int:
     """Return the steps that the present load needs, ``w[one]`` being the x^2 that one step does."""
-    return _steps_for(_load2(w), w[one])
+    return _steps_for(load2(w), w[one])
 
 
 @njit(**KERNEL)
@@ -179,7 +179,7 @@ def plan_steps(w: Array) -> int:
     Whenever the load has changed by a third, the error is measured by doubling the steps, in the
     residual and, by the factors at hand, in the lengths. Destroys RESIDUAL, SAVED and DELTA then.
     """
-    x2 = _load2(w)
+    x2 = load2(w)
     if not 0.6 * w[STEP_MEASURED] <= x2 <= 1.3 * w[STEP_MEASURED]:
         _measure_steps(w, x2)
     return _steps_for(x2 * w[STEP_SCALE], w[STEP_X2])
@@ -267,7 +267,7 @@ def _differences(w: Array, steps: int) -> None:
     exp(-x/2) keep both small: with one size for all, Newton's method crept where x was 9, and the
     path seemed to end.
     """
-    shrink = math.exp(-0.5 * math.sqrt(min(_load2(w), 1600.0)))
+    shrink = math.exp(-0.5 * math.sqrt(min(load2(w), 1600.0)))
     force, moment = shrink * w[FORCE_STEP], shrink * w[MOMENT_STEP]
     for j in range(5):
         at = JACOBIAN_BLOCKS + j * BLOCK

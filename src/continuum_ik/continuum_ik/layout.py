@@ -60,9 +60,9 @@ SCHUR_INV = SCHUR + 36
 TANGENT = SCHUR_INV + 36 + 8  #: dY / dpose: six columns of 48
 COLUMN = 48
 
-# Points of a path: 48 unknowns and the 12 numbers of a pose each.
+# Points of a path: 48 unknowns, the 12 numbers of a pose, and what is known of its stability.
 ENTRY = 64
-ENTRY_POSE = 48
+ENTRY_POSE, ENTRY_STABLE = 48, 60
 #: Polished solutions of the last targets, a ring; HEAD is the newest.
 HISTORY = TANGENT + 6 * COLUMN
 ENTRIES = 6
@@ -107,8 +107,11 @@ BY_PART = NEXT_DIRECTION + UNKNOWNS  #: residual by the part of the path
 PARTICULAR = BY_PART + UNKNOWNS  #: scratch: what the rods' own equations ask for, two of them
 ARC_START = PARTICULAR + 2 * UNKNOWNS  #: unknowns at the last point of the arc
 
+# Stability, see stability.py.
+STABLE_INVERSE = ARC_START + UNKNOWNS  #: inverse of dL/dpose at the point that is compared with
+
 # How accurate is accurate: what is asked for or, on the way to far targets, always fine.
-RULES = ARC_START + UNKNOWNS
+RULES = STABLE_INVERSE + 40
 ACCEPT = RULES  #: sum of squares that is accepted: a little less, for the integration's own error
 LEG_TOLERANCE = RULES + 1  #: estimated error of a length that is accepted [m]
 STEP_ERROR, STEP_LEG_ERROR = RULES + 2, RULES + 3  #: error of the integration, in tips and lengths
@@ -146,7 +149,14 @@ ARC_PART, ARC_SIDE = (
     S + 29,
     S + 30,
 )  #: of the path, and the component of DIRECTION there
-SIZE = S + 32
+STABLE = S + 31  #: whether the point at hand is: 0 no, 1 yes; 2 no, 3 yes, and close to the border
+STABLE_REFERENCE = S + 32  #: 1 if STABLE_INVERSE may be used
+STIFFNESS = S + 33  #: scaled, in the softest direction at home; 0: not known yet
+ALLOW_UNSTABLE = S + 34  #: 1: equilibria that are not stable count as solutions
+SOFTEST = S + 35  #: scaled stiffness in the softest direction, when it was last looked at
+STABLE_WITHIN = S + 36  #: change of the scaled unknowns up to which STABLE stays as it is
+STABLE_MOVED = S + 37  #: change of the scaled unknowns since SOFTEST was looked at
+SIZE = S + 40
 
 
 #: Bytes of a cache line, the size of a row.

@@ -14,6 +14,7 @@ from geometry_msgs.msg import Pose, PoseStamped
 from kin_interfaces.action import SweepWorkspace
 from kin_interfaces.srv import SolveContinuumFK, SolveContinuumIK
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
 from visualization_msgs.msg import MarkerArray
 
 from continuum_ik.drawing import Drawing
@@ -21,7 +22,7 @@ from continuum_ik.mailbox import Mailbox, Target
 from continuum_ik.pose import make_pose, quaternion_pose
 from continuum_ik.robot import ContinuumRobot, Load, load_robot
 from continuum_ik.rod import Array
-from continuum_ik.solver import Batch, ContinuumSolver
+from continuum_ik.solver import Batch, ContinuumSolver, IKResult
 from continuum_ik.sweep import draw_sweep, sweep_workspace
 from continuum_ik.trajectory import START, benchmark_trajectory
 from kin_common.arrays import from_field, to_field
@@ -52,7 +53,18 @@ class ContinuumParameters(ParameterSet):
         1e-6, "sum of squares of the residual that is solved", minimum=1e-18, maximum=1e-2
     )
     detours: bool = parameter(
-        True, "reach by way of home what cannot be reached straight", read_only=True
+        False,
+        "reach by way of home what cannot be reached straight: the lengths may leap",
+        read_only=True,
+    )
+    allow_unstable: bool = parameter(
+        False, "follow targets also to equilibria that are not stable", read_only=True
+    )
+    leg_rate_limit: float = parameter(
+        0.0,
+        "fastest leg from one target to the next, faster ones are refused; 0: any [m/s]",
+        minimum=0.0,
+        maximum=1e3,
     )
     frame_id: str = parameter("base", "frame of targets, poses and markers", read_only=True)
     joint_names: tuple[str, ...] = parameter(
@@ -61,6 +73,9 @@ class ContinuumParameters(ParameterSet):
     rates: bool = parameter(False, "also publish the rates of the lengths")
     stale_after: float = parameter(
         0.5, "age at which a target is stale, and silence after which to hold [s]", minimum=1e-3
+    )
+    future_tolerance: float = parameter(
+        0.1, "how far in the future the stamp of a target may lie [s]", minimum=0.0, maximum=3600.0
     )
     hold_rate: float = parameter(
         10.0,
@@ -140,13 +155,19 @@ class ContinuumNode(KinNode[ContinuumParameters]):
     def configure(self) -> None:
         """Read the robot, find its home, make topics and services."""
         now = self.parameters
-        self.solver = ContinuumSolver(_robot(now.robot), now.tolerance, detours=now.detours)
+        self.solver = ContinuumSolver(
+            _robot(now.robot),
+            now.tolerance,
+            detours=now.detours,
+            allow_unstable=now.allow_unstable,
+        )
         self._mailbox = Mailbox(
             self.guard("tracking", self._follow), lambda error: self.failed("tracking", error)
         )
         self._previous: tuple[float, Array] | None = None
         self._heard = -math.inf  # when a target from outside last came, monotonic [s]
         self._moved = -math.inf  # when the lengths last changed, monotonic [s]
+        self._taken = -math.inf  # when the last good target was taken, performance counter [s]
         self._joint_message = JointState(name=list(now.joint_names))
         self._joint_message.header.frame_id = now.frame_id
         self._platform_message = PoseStamped()
@@ -154,6 +175,7 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         self._drawing: Drawing | None = None
         self._joints = self.publish_to(JointState, "joint_states", STATE)
         self._platform = self.publish_to(PoseStamped, "platform_pose", STATE)
+        self._stable = self.publish_to(Bool, "stable", STATE)
         self._markers = self.publish_to(MarkerArray, "rod_shapes", STATE)
         self.listen(PoseStamped, "target", self._target, COMMAND)
         self.serve(SolveContinuumIK, "~/solve_ik", self._solve_ik)
@@ -204,6 +226,13 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         elif now - stamp > self.parameters.stale_after:
             self.diagnostics.count("targets stale")
             return
+        elif stamp - now > self.parameters.future_tolerance:
+            self.diagnostics.count("targets refused")
+            raise InvalidInput(
+                "target",
+                f"its stamp lies {stamp - now:.3f} s in the future of the node's clock, "
+                f"more than future_tolerance, {self.parameters.future_tolerance:g} s",
+            )
         self._heard = time.monotonic()
         self._mailbox.put(Target(pose_numbers(message.pose), stamp, self._heard))
 
@@ -219,24 +248,50 @@ class ContinuumNode(KinNode[ContinuumParameters]):
 
     def _follow(self, target: Target) -> None:
         begin = time.perf_counter()
+        limit = self.parameters.leg_rate_limit
         with self._lock:
+            # A target that is solved but too fast must leave no trace.
+            before = self.solver.copy() if limit > 0.0 and self.solver.solved else None
             code = self.solver.track(target.pose)
             took = time.perf_counter() - begin
             result = self.solver.result(code)
+            reason = result.reason
+            if result.success and before is not None:
+                reason = self._too_fast(before.lengths, result.lengths, begin, limit)
+                if reason:
+                    self.solver = before
         self.diagnostics.time("solve", took)
-        if not result.success:
+        if reason:
             # The last good lengths stay, and are repeated while no better target comes.
             self.diagnostics.count("targets refused")
-            self.diagnostics.fault(f"target: {result.reason}", warning=True)
-            self.get_logger().warning(f"target: {result.reason}", throttle_duration_sec=1.0)
+            self.diagnostics.fault(f"target: {reason}", warning=True)
+            self.get_logger().warning(f"target: {reason}", throttle_duration_sec=1.0)
             return
+        self._taken = begin
         self.diagnostics.count("solved")
         self.diagnostics.value("residual", result.residual)
+        self.diagnostics.value("stable", "yes" if result.stable else "no")
         self.diagnostics.healthy()
         rates = self._rates(target.stamp, result.lengths)
         self._moved = time.monotonic()
-        self._publish(result.lengths, rates, result.forces[:, 2], result.best_pose)
+        self._publish(result, rates)
         self.diagnostics.time("target to lengths", time.monotonic() - target.arrived)
+
+    def _too_fast(self, before: Array, after: Array, now: float, limit: float) -> str:
+        """Say which leg would have to move faster than ``limit`` [m/s] since the last target.
+
+        By the time between the targets as they are taken, not by their stamps, and at most the
+        silence after which the node holds: a longer wait makes no leap slow.
+        """
+        passed = min(now - self._taken, self.parameters.stale_after)
+        moved = np.abs(after - before)
+        leg = int(moved.argmax())
+        if moved[leg] <= limit * passed:
+            return ""
+        return (
+            f"leg {leg} would move {1e3 * moved[leg]:.1f} mm in {1e3 * passed:.0f} ms, "
+            f"faster than leg_rate_limit, {limit:g} m/s"
+        )
 
     def _rates(self, stamp: float, lengths: Array) -> Array:
         """Rates of the lengths between this target's stamp and the one before [m/s]."""
@@ -245,25 +300,27 @@ class ContinuumNode(KinNode[ContinuumParameters]):
             return np.zeros(LEGS)
         return (lengths - before[1]) / (stamp - before[0])
 
-    def _publish(self, lengths: Array, rates: Array, efforts: Array, pose: Array) -> None:
-        """Publish lengths and pose to whoever listens; the messages are made once and refilled."""
+    def _publish(self, result: IKResult, rates: Array) -> None:
+        """Publish an answer to whoever listens; the messages are made once and refilled."""
         stamp = self.get_clock().now().to_msg()
         with self._publishing:
             if self._joints.get_subscription_count() > 0:
                 joints = self._joint_message
                 joints.header.stamp = stamp
-                joints.position = to_field(lengths, "float64")
+                joints.position = to_field(result.lengths, "float64")
                 if self.parameters.rates:
                     joints.velocity = to_field(rates, "float64")
                 elif len(joints.velocity):
                     joints.velocity = to_field((), "float64")
-                joints.effort = to_field(efforts, "float64")
+                joints.effort = to_field(result.forces[:, 2], "float64")
                 self._joints.publish(joints)
             if self._platform.get_subscription_count() > 0:
                 platform = self._platform_message
                 platform.header.stamp = stamp
-                fill_pose(platform.pose, pose)
+                fill_pose(platform.pose, result.best_pose)
                 self._platform.publish(platform)
+            if self._stable.get_subscription_count() > 0:
+                self._stable.publish(Bool(data=result.stable))
 
     def _hold(self) -> None:
         """Repeat the last good lengths, at rest, when no target has come for a while."""
@@ -275,7 +332,7 @@ class ContinuumNode(KinNode[ContinuumParameters]):
             result = self.solver.result(int(StatusCode.SUCCESS))
         self._previous = None
         self.diagnostics.count("held")
-        self._publish(result.lengths, np.zeros(LEGS), result.forces[:, 2], result.best_pose)
+        self._publish(result, np.zeros(LEGS))
 
     def _snapshot(self) -> ContinuumSolver:
         with self._lock:
@@ -312,6 +369,7 @@ class ContinuumNode(KinNode[ContinuumParameters]):
             solver = ContinuumSolver(
                 solver.robot.with_load(load), solver.tolerance, detours=self.parameters.detours
             )
+            solver.allow_unstable = self.parameters.allow_unstable
             if start is not None:
                 solver.solve(start)  # or a cold start, if the load does not allow it
         if request.tolerance != 0.0:
@@ -328,6 +386,7 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         count("shape_points", n * LEGS * points, self.parameters.shape_limit)
         poses = np.array([pose_numbers(pose) for pose in request.poses])
         solver = self._solver_for(request)
+        solver.allow_unstable = solver.allow_unstable or request.allow_unstable
         response = SolveContinuumIK.Response()
         if request.analyse or points:
             details = _Details(n, bool(request.analyse), points)
@@ -347,6 +406,7 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         response.reached = to_field(batch.reached)
         response.best = [pose_message(pose) for pose in batch.best]
         response.limiting_leg = to_field(batch.limiting_leg, "int8")
+        response.stable = batch.stable.tolist()
         failed = np.flatnonzero(batch.codes != StatusCode.SUCCESS)
         if failed.size:
             k = int(failed[0])
@@ -354,6 +414,9 @@ class ContinuumNode(KinNode[ContinuumParameters]):
             response.status.message = f"poses[{k}]: {batch.message(k)}".replace("pose: ", "")
         else:
             response.status.residual = float(batch.residuals.max())
+            if not batch.stable.all():
+                k = int(np.flatnonzero(~batch.stable)[0])
+                response.status.message = f"poses[{k}]: an equilibrium that is not stable"
         return response
 
     def _solve_fk(self, request: Any, task: Task) -> Any:
@@ -376,6 +439,9 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         response.residuals = to_field(batch.residuals)
         response.reached = to_field(batch.reached)
         response.poses = [pose_message(pose) for pose in batch.poses]
+        response.stable = [
+            bool(batch.stable and code == StatusCode.SUCCESS) for code in batch.codes
+        ]
         failed = np.flatnonzero(batch.codes != StatusCode.SUCCESS)
         if failed.size:
             k = int(failed[0])
@@ -390,6 +456,7 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         solver = self._snapshot()
         if goal.tolerance != 0.0:
             solver.tolerance = goal.tolerance
+        solver.allow_unstable = solver.allow_unstable or goal.allow_unstable
         q = goal.orientation
         R = quaternion_pose((0.0, 0.0, 0.0), (q.x, q.y, q.z, q.w))[3:].reshape(3, 3)
         counts = tuple(int(c) for c in goal.counts)
@@ -408,6 +475,7 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         result.codes = to_field(sweep.codes.reshape(-1), "uint8")
         result.lengths = to_field(sweep.lengths.reshape(-1))
         result.fold_margin = to_field(sweep.fold_margin.reshape(-1))
+        result.stable = sweep.stable.reshape(-1).tolist()
         if goal.picture:
             result.picture = to_field(np.frombuffer(draw_sweep(sweep), dtype=np.uint8), "uint8")
         return result
@@ -421,7 +489,6 @@ class _Details:
         self.jacobian = np.full((n if analyse else 0, 6, 6), np.nan)
         self.stiffness = self.jacobian.copy()
         self.margin = np.full(n if analyse else 0, np.nan)
-        self.stable = [False] * (n if analyse else 0)
         self.shapes = np.full((n if points else 0, 6, points, 3), np.nan)
 
     def solve(self, solver: ContinuumSolver, poses: Array, independent: bool, task: Task) -> Batch:
@@ -435,7 +502,7 @@ class _Details:
                 if self.analyse:
                     found = one.analyse()
                     self.jacobian[k], self.stiffness[k] = found.length_jacobian, found.stiffness
-                    self.margin[k], self.stable[k] = found.fold_margin, found.stable
+                    self.margin[k] = found.fold_margin
                 if self.points:
                     self.shapes[k] = one.shapes(self.points)
         rows = zip(*(vars(batch).values() for batch in parts), strict=True)
@@ -445,7 +512,6 @@ class _Details:
         response.jacobian = to_field(self.jacobian.reshape(-1))
         response.stiffness = to_field(self.stiffness.reshape(-1))
         response.fold_margin = to_field(self.margin)
-        response.stable = self.stable
         response.shapes = to_field(self.shapes.reshape(-1))
 
 

@@ -53,6 +53,7 @@ def store(w: Array, at: int) -> None:
         w[at + k] = w[m.Y + k]
     for k in range(12):
         w[at + m.ENTRY_POSE + k] = w[m.POSE + k]
+    w[at + m.ENTRY_STABLE] = w[m.STABLE]
 
 
 @njit(**KERNEL)
@@ -62,6 +63,7 @@ def load(w: Array, at: int) -> None:
         w[m.Y + k] = w[at + k]
     for k in range(12):
         w[m.POSE + k] = w[at + m.ENTRY_POSE + k]
+    w[m.STABLE] = w[at + m.ENTRY_STABLE]
     aim(w)
 
 

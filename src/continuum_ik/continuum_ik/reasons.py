@@ -20,6 +20,7 @@ NO_START = 10
 STOPPED = 11
 STALLED = 12
 ROUNDING = 13
+NOT_STABLE = 14
 
 # Routes.
 ROUTE_TRACKED = 0  #: prediction and chord steps
@@ -46,6 +47,8 @@ def describe(reason: int, leg: int, reached: float) -> str:
         NO_START: "there is no solution to start from",
         STOPPED: f"stopped by the caller{way}",
         STALLED: f"the steps along the path ran out{way}",
+        NOT_STABLE: "the equilibrium at this pose is not stable, the platform would leave it: "
+        f"a rod buckles on the way{way}",
         ROUNDING: f"rounding errors keep the residual above the tolerance: rod {leg} is so tense "
         "that its tip cannot be computed more closely",
     }.get(reason, "")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numba import njit
@@ -29,7 +30,7 @@ STEPS = 48
 INCREMENT = 1e-5
 #: Largest and smallest step of the arc, largest turn of its direction in one step [rad], and most
 #: steps.
-STEP_MAX, STEP_MIN, TURN_MAX, TRIES = 0.5, 1e-9, 0.06, 20_000
+STEP_MAX, STEP_MIN, TURN_MAX, TRIES = 0.5, 1e-9, 0.06, 4000
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,7 @@ class Curve:
         crossings: Places where the determinant changed its sign and the curve went on: crossing
             branches.
         steps: Steps of the arc.
+        told: Whether it arrived or was seen to turn back; otherwise its steps came to nothing.
     """
 
     arrives: bool
@@ -52,6 +54,7 @@ class Curve:
     unknowns: Array
     crossings: tuple[float, ...]
     steps: int
+    told: bool
 
 
 @njit(cache=True, nogil=True)
@@ -270,7 +273,8 @@ def trace(
     z = settled
     _, A = path.linear(z)
     direction, sign = _direction(A, np.eye(37)[36])
-    step, crossings = 0.05, []
+    step, turned_back = 0.05, False
+    crossings: list[float] = []
     for count in range(TRIES):
         if direction[36] > 0.0 and z[36] + step * direction[36] >= 1.0:
             # The step that arrives: solved at the very end of the path.
@@ -283,7 +287,7 @@ def trace(
                 d, _ = _direction(A, direction)
                 if d @ direction > math.cos(TURN_MAX) and d[36] > 0.0:
                     u = arrived[:36].reshape(6, 6) * path.scale[:6]
-                    return Curve(True, 1.0, u[:, 5].copy(), u, tuple(crossings), count)
+                    return Curve(True, 1.0, u[:, 5].copy(), u, tuple(crossings), count, True)
             step = min(step, 0.9 * (1.0 - z[36]) / direction[36])
         to = _correct(path, z, direction, step)
         if to is not None:
@@ -298,6 +302,7 @@ def trace(
             continue
         if d[36] < 0.0:
             # The curve turns back: a fold.
+            turned_back = True
             break
         if s != sign:
             crossings.append(float(to[36]))
@@ -305,7 +310,7 @@ def trace(
         z, direction, sign = to, d, s
         step = min(STEP_MAX, step * (1.5 if turned < 0.4 * TURN_MAX else 1.0))
     u = z[:36].reshape(6, 6) * path.scale[:6]
-    return Curve(False, float(z[36]), np.full(6, np.nan), u, tuple(crossings), count)
+    return Curve(False, float(z[36]), np.full(6, np.nan), u, tuple(crossings), count, turned_back)
 
 
 def _direction(A: Array, before: Array) -> tuple[Array, float]:
@@ -342,6 +347,10 @@ def rod_slope(y: Array, rod: Rod) -> Array:
     return np.concatenate([p_s, (R @ hat).ravel(), np.zeros(3), -np.cross(p_s, n)])
 
 
+def _slope_along(rod: Rod, _: float, y: Array) -> Array:
+    return rod_slope(y, rod)
+
+
 def residual18(
     robot: ContinuumRobot, pose: Array, forces: Array, moments: Array, lengths: Array
 ) -> Array:
@@ -353,7 +362,7 @@ def residual18(
     for i, rod in enumerate(robot.rods):
         y = np.concatenate([np.zeros(3), np.eye(3).ravel(), forces[i], moments[i], [0.0]])
         y = solve_ivp(
-            lambda _, y, rod=rod: rod_slope(y, rod),
+            partial(_slope_along, rod),
             (0.0, lengths[i]),
             y,
             method="DOP853",

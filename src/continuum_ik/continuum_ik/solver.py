@@ -20,6 +20,7 @@ from continuum_ik.pose import as_poses
 from continuum_ik.reasons import FOLD, NOT_FINITE, ROUTE_NAMES, describe
 from continuum_ik.robot import ContinuumRobot
 from continuum_ik.rod import Array
+from continuum_ik.stability import is_stable
 from continuum_ik.tracking import DETAILS, run, track
 from continuum_ik.workspace import build, find_home, set_tolerance
 from kin_common import checks
@@ -60,6 +61,8 @@ class IKResult:
         best_pose: The furthest pose that was reached, 12 numbers.
         limiting_leg: The leg or rod that hinders, or -1.
         route: How the solution was reached.
+        stable: Whether the solution is a minimum of energy at its lengths, as a real platform
+            needs. Unless the solver allows others, all solutions are.
         reason: For people; empty on success.
     """
 
@@ -74,6 +77,7 @@ class IKResult:
     best_pose: Array
     limiting_leg: int
     route: str
+    stable: bool
     reason: str
 
     @property
@@ -137,6 +141,7 @@ class Batch:
         best: (n, 12) poses reached.
         limiting_leg: (n,) or -1.
         reason: (n,) numbers of reasons.py.
+        stable: (n,) whether the solutions are minima of energy; False where not solved.
     """
 
     lengths: Array
@@ -147,6 +152,7 @@ class Batch:
     best: Array
     limiting_leg: NDArray[np.int8]
     reason: NDArray[np.uint8]
+    stable: NDArray[np.bool_]
 
     def message(self, k: int) -> str:
         """Return the sentence about target k; empty if it was solved."""
@@ -215,6 +221,7 @@ class ContinuumSolver:
         tolerance: float = TUTORIAL,
         *,
         detours: bool = True,
+        allow_unstable: bool = False,
     ) -> None:
         """Build the solver and find the robot's home.
 
@@ -224,6 +231,7 @@ class ContinuumSolver:
                 1e-8 the estimated error of the lengths also has to be below 5e-10 m.
             detours: Whether a pose that cannot be reached straight from the last one may be reached
                 by way of home.
+            allow_unstable: Whether equilibria that are not stable count as solutions.
 
         Raises:
             RobotError: The description is wrong.
@@ -233,6 +241,7 @@ class ContinuumSolver:
         self._w = build(self.robot, *_tolerances(tolerance))
         find_home(self._w, self.robot)
         self._w[m.DETOURS] = 1.0 if detours else 0.0
+        self._w[m.ALLOW_UNSTABLE] = 1.0 if allow_unstable else 0.0
         self._bind()
 
     def _bind(self) -> None:
@@ -259,6 +268,15 @@ class ContinuumSolver:
         set_tolerance(self._w, *_tolerances(value))
 
     @property
+    def allow_unstable(self) -> bool:
+        """Whether equilibria that are not stable count as solutions."""
+        return bool(self._w[m.ALLOW_UNSTABLE] == 1.0)
+
+    @allow_unstable.setter
+    def allow_unstable(self, value: bool) -> None:
+        self._w[m.ALLOW_UNSTABLE] = 1.0 if value else 0.0
+
+    @property
     def solved(self) -> bool:
         """Whether there is a last solution."""
         return bool(self._w[m.COUNT] > 0.0)
@@ -273,6 +291,15 @@ class ContinuumSolver:
     def home_lengths(self) -> Array:
         """Lengths at home (6) [m]."""
         return self._w[m.HOME + 40 : m.HOME + 46].copy()
+
+    @property
+    def home(self) -> IKResult:
+        """The robot's home, where cold starts begin, as an answer."""
+        other = self.copy()
+        w = other._w
+        w[m.ANSWER : m.ANSWER + m.ENTRY] = w[m.HOME : m.HOME + m.ENTRY]
+        w[m.REACHED], w[m.LIMITING] = 1.0, -1.0
+        return other.result(int(StatusCode.SUCCESS))
 
     @property
     def statistics(self) -> dict[str, int]:
@@ -318,6 +345,7 @@ class ContinuumSolver:
             best_pose=w[at + m.ENTRY_POSE : at + m.ENTRY_POSE + 12].copy(),
             limiting_leg=leg,
             route=ROUTE_NAMES[int(w[m.ROUTE])] if solved else "",
+            stable=solved and bool(is_stable(w[m.ANSWER + m.ENTRY_STABLE])),
             reason="" if solved else describe(int(w[m.REASON]), leg, reached),
         )
 
@@ -357,6 +385,7 @@ class ContinuumSolver:
         n = len(targets)
         lengths, details = np.full((n, 6), np.nan), np.full((n, DETAILS), np.nan)
         details[:, 1:4] = 0.0, -1.0, 0.0
+        details[:, 34] = 0.0
         codes = np.full(n, int(StatusCode.CANCELLED), dtype=np.uint8)
         task = task or Task()
         pieces = _pieces(n, threads if independent else 1)
@@ -375,11 +404,12 @@ class ContinuumSolver:
             lengths=lengths,
             codes=codes,
             residuals=details[:, 0].copy(),
-            forces=details[:, 16:].reshape(n, 6, 3).copy(),
+            forces=details[:, 16:34].reshape(n, 6, 3).copy(),
             reached=details[:, 1].copy(),
             best=details[:, 4:16].copy(),
             limiting_leg=details[:, 2].astype(np.int8),
             reason=details[:, 3].astype(np.uint8),
+            stable=details[:, 34] == 1.0,
         )
 
     def forward(self, lengths: ArrayLike, guess: ArrayLike | None = None) -> FKResult:

@@ -24,6 +24,7 @@ from continuum_ik.pose import make_pose
 from continuum_ik.reasons import NONE, SUCCESS
 from continuum_ik.rod import KERNEL, Array
 from continuum_ik.solver import ContinuumSolver
+from continuum_ik.stability import CLOSE_STABLE, STABLE
 from continuum_ik.tracking import hop
 from kin_common import checks
 from kin_common.errors import InvalidInput, StatusCode
@@ -33,6 +34,8 @@ from kin_common.task import Task
 POSES_LIMIT = 200_000
 #: Poses tried from home when the flood has come to its end, in search of separate parts.
 SEEDS = 24
+#: Numbers of a pose that are kept: unknowns, pose, stability.
+ENTRY = m.ENTRY_STABLE + 1
 #: The edge of the workspace is found to this part of the grid's spacing.
 SMALLEST = 0.02
 
@@ -47,6 +50,7 @@ class Sweep:
         codes: Status codes: SUCCESS or UNREACHABLE.
         lengths: (nz, ny, nx, 6) [m]; NaN where not reached.
         fold_margin: Smallest singular value of the scaled equations; NaN where not reached.
+        stable: Whether the solution is a minimum of energy; False where there is none.
         seconds: Time it took [s].
     """
 
@@ -57,6 +61,7 @@ class Sweep:
     codes: NDArray[np.uint8]
     lengths: Array
     fold_margin: Array
+    stable: NDArray[np.bool_]
     seconds: float
 
     @property
@@ -104,12 +109,12 @@ def _spread(
             continue
         source = sources[k]
         if source >= 0:
-            for j in range(60):
+            for j in range(ENTRY):
                 w[m.START + j] = entries[source, j]
         else:
             copy_entry(w, m.HOME, m.START)
         if hop(w, targets[cell]) == NONE:
-            for j in range(60):
+            for j in range(ENTRY):
                 entries[cell, j] = w[m.ANSWER + j]
             codes[cell] = SUCCESS
             margins[cell] = fold_margin(w)
@@ -172,8 +177,13 @@ def sweep_workspace(
     with task:
         flood.run()
     task.check()
-    task.progress(1.0, "done", done=total, reachable=flood.reached())
+    state = flood.entries[:, m.ENTRY_STABLE]
+    stable = (flood.codes == SUCCESS) & np.isin(state, (STABLE, CLOSE_STABLE))
+    if not solver.allow_unstable:
+        # The flood goes through them, as paths do, but they are no answers.
+        flood.codes[~stable] = int(StatusCode.UNREACHABLE)
     lengths = np.where((flood.codes == SUCCESS)[:, None], flood.entries[:, 40:46], np.nan)
+    task.progress(1.0, "done", done=total, reachable=flood.reached())
     return Sweep(
         x=xs,
         y=ys,
@@ -181,7 +191,8 @@ def sweep_workspace(
         rotation=R.reshape(3, 3).copy(),
         codes=flood.codes.reshape(nz, ny, nx),
         lengths=lengths.reshape(nz, ny, nx, 6),
-        fold_margin=flood.margins.reshape(nz, ny, nx),
+        fold_margin=np.where(flood.codes == SUCCESS, flood.margins, np.nan).reshape(nz, ny, nx),
+        stable=stable.reshape(nz, ny, nx),
         seconds=time.perf_counter() - begin,
     )
 
@@ -201,7 +212,7 @@ class _Flood:
         self.targets = targets
         self.shape = shape
         self.task = task
-        self.entries = np.zeros((n, 60))
+        self.entries = np.zeros((n, ENTRY))
         self.codes = np.full(n, int(StatusCode.UNREACHABLE), dtype=np.uint8)
         self.margins = np.full(n, np.nan)
         self.attempted = np.zeros(n, dtype=bool)

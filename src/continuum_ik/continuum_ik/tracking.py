@@ -17,7 +17,15 @@ import math
 from numba import njit
 
 from continuum_ik import layout as m
-from continuum_ik.continuation import CHANGE, changed, follow, make_sure, moved_from_sure, violated
+from continuum_ik.continuation import (
+    CHANGE,
+    admitted,
+    changed,
+    follow,
+    make_sure,
+    moved_from_sure,
+    violated,
+)
 from continuum_ik.equations import (
     aim,
     evaluate,
@@ -35,6 +43,7 @@ from continuum_ik.reasons import (
     NOT_A_ROTATION,
     NOT_CONVERGED,
     NOT_FINITE,
+    NOT_STABLE,
     ROUNDING,
     ROUTE_AXIS,
     ROUTE_HOME,
@@ -46,6 +55,7 @@ from continuum_ik.reasons import (
     UNREACHABLE,
 )
 from continuum_ik.rod import INLINED, KERNEL, Array
+from continuum_ik.stability import is_stable, settle_stability
 
 #: Evaluations that tracking may spend on one target before the continuation takes over.
 TRACK_EVALUATIONS = 6
@@ -57,7 +67,7 @@ CONTRACTION = 0.01
 #: correction of a prediction in the scaled unknowns.
 TRACK_DISTANCE, TRACK_CORRECTION = 0.05, 0.3
 #: Numbers about a target in ``run``.
-DETAILS = 34
+DETAILS = 35
 #: Largest polishing step, in the scaled unknowns, of a point where the branch was in doubt.
 CLOSE = 1e-3
 
@@ -180,7 +190,7 @@ def _refresh(w: Array, doubtful: bool) -> bool:
         if not change <= CHANGE:
             w[m.IN_DOUBT] = 1.0
             return False
-        make_sure(w, change)
+        make_sure(w, change, False)
     for k in range(m.UNKNOWNS):
         w[m.RESIDUAL + k] = w[m.SAVED + k]
     return True
@@ -220,6 +230,13 @@ def _certify(w: Array) -> bool:
 
 
 @njit(**KERNEL)
+def _admit(w: Array) -> bool:
+    """Whether the certified point is stable or need not be; close to the border it is decided."""
+    settle_stability(w)
+    return w[m.AGE] >= 0.0 and admitted(w)
+
+
+@njit(**KERNEL)
 def _remember(w: Array) -> None:
     """Make the certified point the answer, and its polished form the newest of the history."""
     store(w, m.ANSWER)
@@ -230,6 +247,7 @@ def _remember(w: Array) -> None:
         w[at + k] = w[m.Y + k] - w[m.DELTA + k]
     for k in range(12):
         w[at + m.ENTRY_POSE + k] = w[m.POSE + k]
+    w[at + m.ENTRY_STABLE] = w[m.STABLE]
     w[m.COUNT] = min(w[m.COUNT] + 1.0, float(m.ENTRIES))
     w[m.AGE] += 1.0
     w[m.REACHED], w[m.LIMITING], w[m.REASON] = 1.0, -1.0, float(NONE)
@@ -259,7 +277,7 @@ def _back_off(w: Array) -> None:
         for k in range(12):
             w[m.TARGET + k] = w[m.POSE + k]
         copy_entry(w, m.BEST, m.START)
-        if follow(w) == NONE and violated(w) == NONE:
+        if follow(w) == NONE and violated(w) == NONE and admitted(w):
             low = middle
             store(w, m.BEST)
         else:
@@ -284,7 +302,7 @@ def _recover(w: Array) -> int:
         else:
             if warm and w[m.DETOURS] == 0.0:
                 break
-            if w[m.HAS_HOME] == 0.0:
+            if w[m.HAS_HOME] == 0.0 or (route == ROUTE_AXIS and w[m.DETOURS] == 0.0):
                 break
             copy_entry(w, m.HOME, m.START)
         if route == ROUTE_AXIS:
@@ -307,6 +325,8 @@ def _recover(w: Array) -> int:
             load(w, m.ANCHOR)
             evaluate(w)
         broken = violated(w) if found == NONE or outside else NONE
+        if broken == NONE and (found == NONE or outside) and not admitted(w):
+            broken, w[m.LIMITING] = NOT_STABLE, -1.0
         if found == NONE and broken == NONE:
             w[m.COUNT] = 0.0
             w[m.ROUTE] = float(route)
@@ -332,7 +352,7 @@ def linearise_at_newest(w: Array) -> bool:
     """Make Jacobian and tangents at the newest point of the history."""
     load(w, _entry(w, 0))
     if linearise(w):
-        make_sure(w, math.inf)
+        make_sure(w, math.inf, True)
         return True
     return False
 
@@ -370,7 +390,7 @@ def track(w: Array, target: Array) -> int:
             for k in range(12):
                 w[m.POSE + k] = w[m.TARGET + k]
             aim(w)
-            if _certify(w) and violated(w) == NONE:
+            if _certify(w) and violated(w) == NONE and _admit(w):
                 w[m.ROUTE] = float(ROUTE_TRACKED)
                 _remember(w)
                 code = SUCCESS
@@ -409,7 +429,8 @@ def run(
         lengths: (n, 6), filled with leg lengths [m] where there is a solution.
         codes: (n,) of uint8, filled with status codes.
         details: (n, DETAILS), filled with what else there is to know, or empty: sum of squares,
-            part of the way, limiting leg, reason, pose reached (12), and forces of the six rods.
+            part of the way, limiting leg, reason, pose reached (12), forces of the six rods, and 1
+            if the answer is stable.
         flag: (1,) of int64; anything but 0 ends the run after the target at hand.
 
     Returns:
@@ -431,6 +452,8 @@ def run(
         details[k, 1], details[k, 2], details[k, 3] = w[m.REACHED], w[m.LIMITING], w[m.REASON]
         for j in range(12):
             details[k, 4 + j] = w[at + m.ENTRY_POSE + j]
+        stable = code == SUCCESS and is_stable(w[m.ANSWER + m.ENTRY_STABLE])
+        details[k, 34] = 1.0 if stable else 0.0
         if code == SUCCESS:
             details[k, 0] = w[m.ANSWER_SUM_SQUARES]
             for i in range(m.RODS):

@@ -135,7 +135,7 @@ def _settle(w: Array, height: float) -> bool:
         found = found or correct(w, 1e6, POLISH)
     found = found and linearise(w)
     if found:
-        make_sure(w, math.inf)
+        make_sure(w, math.inf, False)
     exchange_rules(w)
     return found
 
@@ -150,9 +150,54 @@ def _carry(w: Array) -> bool:
     aim(w)
     carried = correct(w, 3.0, POLISH) and linearise(w) and changed(w) <= CHANGE
     if carried:
-        make_sure(w, math.inf)
+        make_sure(w, math.inf, False)
     exchange_rules(w)
     return carried
+
+
+#: Sideways distance between the ends of a rod, as part of the height, below which it stands
+#: straight.
+FACING = 0.05
+
+
+def _why_no_home(robot: ContinuumRobot) -> str:
+    """Return the sentence about a robot that has no equilibrium at home.
+
+    Rods that stand straight carry forces along themselves only. If all do, three of the six
+    equations of the platform (two forces, and the moment about the axis) have nothing to balance
+    them with, while the other three leave the rods' forces open: the equations are singular.
+    """
+    aside = np.linalg.norm((robot.platform - robot.base)[:, :2], axis=1)
+    facing = np.flatnonzero(aside < FACING * robot.home_height)
+    where = f"no equilibrium found at home, {robot.home_height:g} m above the base"
+    if facing.size >= 4:
+        rods = ", ".join(str(k) for k in facing)
+        return (
+            f"{where}: the holes of the platform face those of the base (rods {rods}: "
+            f"{1e3 * aside[facing].max():.1f} mm aside or less), so that the rods stand straight "
+            "and nothing says how they share a force; turn the platform's holes against those of "
+            "the base (angles or alpha1 and alpha2; the tutorial's are 40 degrees apart)"
+        )
+    steep = aside.max() / robot.home_height
+    turned = _mean_turn(robot)
+    if abs(turned) > 15.0:
+        return (
+            f"{where}: all holes of the platform are turned the same way against those of the "
+            f"base, by {turned:.0f} degrees on average, so that the rods twist it and nothing "
+            "balances that; let every other rod lean the other way, as the tutorial's do"
+        )
+    return (
+        f"{where}: the rods lean by up to {steep:.2f} of the height; "
+        "a greater home_height makes them stand straighter"
+    )
+
+
+def _mean_turn(robot: ContinuumRobot) -> float:
+    """Return the mean angle from base hole to platform hole about the axis [deg]."""
+    a, b = robot.base, robot.platform
+    cross = a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]
+    dot = a[:, 0] * b[:, 0] + a[:, 1] * b[:, 1]
+    return float(np.degrees(np.arctan2(cross, dot)).mean())
 
 
 def find_home(w: Array, robot: ContinuumRobot) -> None:
@@ -165,7 +210,7 @@ def find_home(w: Array, robot: ContinuumRobot) -> None:
     w[m.FORCE : m.FORCE + 3] = 0.0
     w[m.MOMENT : m.MOMENT + 3] = 0.0
     if not _settle(w, robot.home_height):
-        raise NoHome(f"no equilibrium found at home, {robot.home_height:g} m above the base")
+        raise NoHome(_why_no_home(robot))
     store(w, m.HOME)
     if np.any(force) or np.any(moment):
         part, step = 0.0, 1.0

@@ -12,6 +12,7 @@ from kin_interfaces.action import SweepWorkspace
 from kin_interfaces.msg import SolveStatus
 from kin_interfaces.srv import SolveContinuumFK, SolveContinuumIK
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
 from visualization_msgs.msg import MarkerArray
 
 from continuum_ik import make_pose
@@ -113,7 +114,8 @@ def test_services_refuse_with_a_sentence(ros):
         (ask(poses=[good, pose(0.0, 0.0, -0.3)]), SolveStatus.UNREACHABLE, "poses[1]"),
         (ask(poses=[pose(0.0, 0.0, 0.4, 0.0)]), SolveStatus.INVALID_INPUT, "poses[0]"),
         (ask(poses=[pose(float("nan"), 0.0, 0.4)]), SolveStatus.INVALID_INPUT, "poses[0]"),
-        (ask(poses=[pose(0.3, 0.0, 0.48)]), SolveStatus.UNREACHABLE, "fold"),
+        (ask(poses=[pose(0.18, 0.0, 0.45)]), SolveStatus.UNREACHABLE, "not stable"),
+        (ask(poses=[pose(0.3, 0.0, 0.48)], allow_unstable=True), SolveStatus.UNREACHABLE, "fold"),
     ]
     for answer, code, words in cases:
         assert answer.status.code == code, (words, answer.status)
@@ -121,6 +123,12 @@ def test_services_refuse_with_a_sentence(ros):
     assert 0.5 < cases[-1][0].reached[0] < 1.0
     assert cases[-1][0].best[0].position.x == pytest.approx(0.237, abs=0.01)
     assert cases[-1][0].limiting_leg[0] >= 0
+
+    answer = ask(poses=[good, pose(0.18, 0.0, 0.45)], allow_unstable=True)
+    assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+    assert list(answer.stable) == [True, False]
+    assert "poses[1]" in answer.status.message
+    assert "not stable" in answer.status.message
 
     def back(**fields):
         request = SolveContinuumFK.Request(**fields)
@@ -185,6 +193,57 @@ def test_targets_lengths_shapes_and_diagnostics(ros):
     wait_until(lambda: "fold margin" in seen and "residual" in seen, what="diagnostics")
     assert float(seen["fold margin"]) > 0.0
     assert float(seen["residual"]) <= 1e-12
+
+
+def figures(node):
+    return {v.key: v.value for v in node.diagnostics.status().values}
+
+
+def test_stamps_of_the_future_are_refused(ros):
+    """Beyond a tolerance, by the node's clock: an hour ahead is a fault, a little is not."""
+    node = ros.add(ContinuumNode, {"future_tolerance": 0.5})
+    joints = listen(ros, JointState, "/joint_states")
+    target = ros.publisher(PoseStamped, "/target", COMMAND)
+
+    def send(z, ahead):
+        message = stamped(0.0, 0.02, z)
+        stamp = node.get_clock().now().nanoseconds + int(ahead * 1e9)
+        message.header.stamp = Time(sec=stamp // 10**9, nanosec=stamp % 10**9)
+        target.publish(message)
+
+    send(0.48, 0.2)
+    wait_until(lambda: joints, what="the target that is a little early")
+    held = list(joints[-1].position)
+    for k, ahead in enumerate((3600.0, 2.0)):
+        send(0.5, ahead)
+        wait_until(
+            lambda k=k: int(figures(node).get("targets refused total", 0)) == k + 1,
+            what="the refusal",
+        )
+    assert list(joints[-1].position) == held
+    assert "future" in str(node.diagnostics.status().message)
+
+
+def test_a_leg_rate_limit_and_no_detours(ros):
+    """A leap is refused and leaves no trace; the next near target is followed."""
+    node = ros.add(ContinuumNode, {"leg_rate_limit": 0.2, "stale_after": 0.5})
+    assert not node.parameters.detours
+    joints = listen(ros, JointState, "/joint_states")
+    stable = listen(ros, Bool, "/stable")
+    target = ros.publisher(PoseStamped, "/target", COMMAND)
+    target.publish(stamped(0.0, 0.02, 0.48))
+    wait_until(lambda: joints and stable, what="the first target, from nowhere")
+    assert all(message.data for message in stable)
+    held = list(joints[-1].position)
+    target.publish(stamped(0.0, 0.02, 0.62))  # 140 mm in at most 500 ms of credit: 100 mm
+    wait_until(lambda: int(figures(node).get("targets refused total", 0)) == 1, what="the refusal")
+    assert "leg_rate_limit" in node.diagnostics.status().message
+    assert list(joints[-1].position) == held
+    np.testing.assert_allclose(node.solver.pose[:3], (0.0, 0.02, 0.48))
+    time.sleep(0.3)
+    target.publish(stamped(0.0, 0.02, 0.5))
+    wait_until(lambda: joints[-1].position[0] > held[0] + 0.01, what="the near target")
+    assert figures(node)["stable"] == "yes"
 
 
 @pytest.mark.slow

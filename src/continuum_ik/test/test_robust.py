@@ -108,7 +108,7 @@ def fine_continuation(solver, start, end, step=5e-4):
 def test_jumps_of_200_mm_never_reach_a_wrong_branch(robot, tolerance):
     """In random directions, also tilted: plain fine continuation arrives at the same legs."""
     rng = np.random.default_rng(7)
-    solver = ContinuumSolver(robot, tolerance, detours=False)
+    solver = ContinuumSolver(robot, tolerance, detours=False, allow_unstable=True)
     solved = refused = 0
     for k in range(40):
         d = rng.normal(size=3)
@@ -144,11 +144,11 @@ def test_jumps_of_200_mm_never_reach_a_wrong_branch(robot, tolerance):
 def test_streams_across_the_surface_where_a_rod_buckles(tilt, tolerance, step):
     """At any tolerance and step the stream stays on the branch that one far jump arrives at."""
     end = make_pose((0.16, 0.02, 0.48), Rotation.from_rotvec([0.0, 0.0, tilt]).as_matrix())
-    exact = ContinuumSolver(tolerance=1e-18, detours=False)
+    exact = ContinuumSolver(tolerance=1e-18, detours=False, allow_unstable=True)
     exact.solve(START).check()
     expected = exact.solve(end).check().lengths
     assert not exact.analyse().stable or tilt > 0.0
-    solver = ContinuumSolver(tolerance=tolerance, detours=False)
+    solver = ContinuumSolver(tolerance=tolerance, detours=False, allow_unstable=True)
     solver.solve(START).check()
     rng = np.random.default_rng(3)
     for pose in poses_between(START, end, step):
@@ -245,6 +245,7 @@ def test_no_numbers_whatsoever_upset_the_solver(_loose, numbers):
 def test_fold_is_reported_with_the_way_to_it(tight):
     """At z = 0.48 the path in +x ends near x = 0.237, the one in +y near y = 0.26."""
     tight._w[layout.DETOURS] = 0.0
+    tight.allow_unstable = True
     for axis, end, expected in ((0, (0.3, 0.02, 0.48), 0.237), (1, (0.0, 0.3, 0.48), 0.26)):
         tight.reset()
         tight.solve(START).check()
@@ -342,7 +343,8 @@ def test_half_a_turn_is_refused_or_solved_but_ends(loose):
     for axis in np.eye(3):
         R = Rotation.from_rotvec(np.pi * axis).as_matrix()
         result = loose.solve(make_pose((0, 0, 0.45), R))
-        assert result.code in (StatusCode.SUCCESS, StatusCode.UNREACHABLE)
+        assert result.code <= StatusCode.NOT_CONVERGED
+        assert result.success or result.reason
 
 
 def test_a_load_too_heavy_for_home_is_refused():

@@ -1,0 +1,64 @@
+"""Stability of answers: carried along a path, it is what the analysis says at each of them."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from continuum_ik import ContinuumRobot, ContinuumSolver, Load, make_pose, sweep_workspace
+from kin_common.errors import StatusCode
+
+LOADED = ContinuumRobot(load=Load(force=(1.0, -0.5, -6.0), moment=(0.05, 0.02, 0.03)))
+
+
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-12])
+@pytest.mark.parametrize("robot", [ContinuumRobot(), LOADED], ids=["plain", "load"])
+def test_streams_tell_what_the_analysis_tells(robot, tolerance):
+    """Out across the surface where a rod buckles, and back, in steps of 2 mm."""
+    solver = ContinuumSolver(robot, tolerance, detours=False, allow_unstable=True)
+    for way, tilt in (((0.19, 0.02), 0.0), ((-0.12, 0.12), 0.0), ((0.1, 0.15), 0.1)):
+        solver.reset()
+        out = np.linspace(0.0, 1.0, 90)
+        seen = set()
+        for k in [*out, *out[::-1]]:
+            R = Rotation.from_rotvec([0.0, 0.3 * tilt * k, tilt * k]).as_matrix()
+            result = solver.solve(make_pose((k * way[0], k * way[1], 0.45), R))
+            if result.success:
+                assert result.stable == solver.analyse().stable, (k, way)
+                seen.add(result.stable)
+    assert True in seen
+
+
+def test_what_is_not_stable_is_no_success_unless_asked_for(tight):
+    """The symmetric branch beyond the buckling; refused with the last stable pose on the way."""
+    start, end = make_pose((0.0, 0.0, 0.45)), make_pose((0.18, 0.0, 0.45))
+    tight.solve(start).check()
+    result = tight.solve(end)
+    assert result.code == StatusCode.UNREACHABLE
+    assert not result.stable
+    assert "not stable" in result.reason
+    assert 0.1 < result.reached < 0.9
+    np.testing.assert_array_equal(tight.pose, start)
+    assert tight.copy().solve(result.best_pose).check().stable
+    beyond = result.best_pose.copy()
+    beyond[0] += 2e-3
+    assert not tight.copy().solve(beyond).success
+    tight.allow_unstable = True
+    assert not tight.solve(end).check().stable
+    batch = tight.solve_many(np.array([start, end]))
+    assert batch.codes.tolist() == [0, 0]
+    assert batch.stable.tolist() == [True, False]
+    tight.allow_unstable = False
+    batch = tight.solve_many(np.array([start, end]), independent=True)
+    assert batch.codes.tolist() == [0, 2]
+    assert batch.stable.tolist() == [True, False]
+    assert "not stable" in batch.message(1)
+
+
+def test_sweeps_count_stable_poses(loose):
+    lower, upper, counts = (-0.2, -0.02, 0.45), (0.2, 0.02, 0.45), (21, 3, 1)
+    strict = sweep_workspace(loose, lower, upper, counts)
+    loose.allow_unstable = True
+    wide = sweep_workspace(loose, lower, upper, counts)
+    assert 0 < strict.reachable < wide.reachable
+    np.testing.assert_array_equal(strict.stable, wide.stable)
+    np.testing.assert_array_equal(strict.codes == 0, strict.stable)
