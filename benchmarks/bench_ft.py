@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from benchmarks.harness import Bench
-from ft_controller import Arm, Crew, Fault, Limits, Plant, State, Timing, dynamics, plan
+from ft_controller import Arm, Crew, Fault, Limits, Plant, State, Timing, dynamics, plan, voter
 from ft_controller import table1 as paper
 
 # What docs/ft.md promises for four processors and the controller "echo".
@@ -375,7 +375,7 @@ def trial(fieldwork: Field, kind: str, count: Count, ticks: int = 14) -> None:
     fault = draw(fieldwork.random, kind, crew.p, crew.controller)
     fieldwork.place()
     crew.inject(fault, fieldwork.t)
-    before = crew._st[:, 20].copy()
+    before = crew._st[:, voter.P_ERRORS].copy()
     wrong = held = 0
     stopped = False
     length = ticks
@@ -388,10 +388,16 @@ def trial(fieldwork: Field, kind: str, count: Count, ticks: int = 14) -> None:
         else:
             held += 1
         stopped |= result.state in (State.RAMP, State.STOPPED)
-    named = bool((crew._st[list(fault.processors), 20] > before[list(fault.processors)]).any())
+    named = bool(
+        (crew._st[list(fault.processors), voter.P_ERRORS] > before[list(fault.processors)]).any()
+    )
     honest = [k for k in range(crew.p) if k not in fault.processors]
     value_errors = (1, 3, 4, 5, 6)
-    accused = [k for k in honest if crew._st[k, 20] > before[k] and crew._st[k, 0] in value_errors]
+    accused = [
+        k
+        for k in honest
+        if crew._st[k, voter.P_ERRORS] > before[k] and crew._st[k, voter.P_ERROR] in value_errors
+    ]
     if accused:
         count.notes.append(f"{kind}: honest {accused} named beside {fault.processors}")
     count.injected += 1

@@ -79,9 +79,7 @@ class Count:
 class Campaign:
     """Scenarios of a few ticks, each from a whole working set."""
 
-    def __init__(
-        self, crew: Crew, seed: int, counts: dict[str, Count], notes: list[str]
-    ) -> None:
+    def __init__(self, crew: Crew, seed: int, counts: dict[str, Count], notes: list[str]) -> None:
         self.crew = crew
         self.field = Field(crew, seed)
         self.random = self.field.random

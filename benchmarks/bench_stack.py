@@ -45,7 +45,13 @@ from kin_common.qos import COMMAND, STATE
 from kin_common.yamls import load_yaml
 from kin_tools.bags.ask import read_exchanges
 from kin_tools.client import Client, open_client
-from kin_tools.fuzz import FuzzReport, fuzz_action, fuzz_service, fuzz_topic
+from kin_tools.fuzz import (
+    FuzzReport,
+    fuzz_action,
+    fuzz_parameters,
+    fuzz_service,
+    fuzz_topic,
+)
 from kin_tools.messages import fill, find_type, to_plain
 from kin_tools.running_stack import RunningStack, find_message, running_stack
 
@@ -528,15 +534,26 @@ def fuzz(bench: Bench, stack: RunningStack) -> None:
             after_each=lambda node=node: stack.state(node),
         ).sent
         count_deaths()
+    changes = []
+    for node in sorted(stack.names):
+        changes.append(fuzz_parameters(stack.client, node, each, seed=1))
+        bench.say(f"  {changes[-1]}")
+        count_deaths()
     deaths += sum(stack.state(name) != "active" for name in stack.names)
-    for report in reports:
+    for report in reports + changes:
         for sentence, number in report.sentences.items():
             bench.say(f"  {report.name}, request {number}: {sentence}")
     bench.result(
         "fuzz_requests", sum(report.sent for report in reports), "", "services and actions"
     )
     bench.result("fuzz_messages", messages, "", "on topics, half of them broken bytes")
-    bench.result("fuzz_unanswered", sum(len(report.unanswered) for report in reports))
+    bench.result(
+        "fuzz_parameter_changes",
+        sum(sum(report.codes.values()) for report in changes),
+        "",
+        "values of parameters of running nodes",
+    )
+    bench.result("fuzz_unanswered", sum(len(report.unanswered) for report in reports + changes))
     bench.result(
         "fuzz_internal_errors",
         sum(report.codes["INTERNAL_ERROR"] for report in reports),

@@ -148,17 +148,7 @@ def _tick(
     out: Words,
     out_f: Array,
 ) -> bool:
-    """One tick with a set of Byzantine processors; whether the voter decided.
-
-    Args:
-        faulty: The Byzantine processors, a set.
-        to_voter: Face for the voter's first look, shape (p,).
-        later: Face for its last look, shape (p,).
-        to_readers: to_readers[j, i] is the face that j shows i, shape (p, p).
-        claims: claims[i, j] is what a faulty i says of j, 0 to CLAIMS - 1, shape (p, p).
-        self_echo: Whether a faulty one says truly what it published first.
-        unseen: unseen[i, j]: honest i votes before honest j has published, shape (p, p).
-    """
+    """One tick with a set of faulty processors; the arguments are those of Pages.tick and below."""
     p = st.shape[0]
     number = reg[voter.R_TICK] + 1
     base = (number & 1) * slot

@@ -800,6 +800,8 @@ class Crew:
         members = [k for k in range(self.p) if (working >> k) & 1]
         if not members or not self.working_set:
             return self.waits_for() or "no processor is left"
+        if len(members) == 1 and not reg[voter.R_SINGLE]:
+            return f"only {_numbered(members)} is left, and must not work alone"
         if reg[voter.R_NOT_FINITE]:
             return "the torque of a processor that nobody checks is not finite"
         late = [k for k in members if not (int(reg[voter.R_SPOKEN]) >> k) & 1]

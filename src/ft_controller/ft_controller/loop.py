@@ -200,7 +200,9 @@ class ControlLoop:
         """
         latest, taken = self._measured, self._time_ns() - int(1e9 * age)
         if latest is None or taken >= latest.time_ns:
-            self._measured = _Measurement(q, qdot, taken, 1 if latest is None else latest.number + 1)
+            self._measured = _Measurement(
+                q, qdot, taken, 1 if latest is None else latest.number + 1
+            )
 
     @property
     def measurement(self) -> tuple[Array, Array] | None:
@@ -319,9 +321,7 @@ class ControlLoop:
         """Ask where the arm should be and whether it does as it is told; whether it is seen."""
         crew, (last, number) = self.crew, self._looked
         self._looked = (now, latest.number)
-        self._desired = self._follower.propose(
-            latest.time_ns, latest.q, latest.qdot, self.driving
-        )
+        self._desired = self._follower.propose(latest.time_ns, latest.q, latest.qdot, self.driving)
         if not self.driving:
             self._watch.forget()
         elif self._frozen is None:

@@ -387,7 +387,7 @@ def _meet_newcomers(reg: Words, st: Words, crew: Words, alive: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _rest(reg: Words, clock: Words, waited_ns: int) -> None:
-    """Let the processors work; a voter of a higher priority must sleep, it has no one to yield to."""
+    """Let the processors work; a voter of higher priority has no one to yield to: it sleeps."""
     if reg[R_RAISED] != 0:
         sleep_until(clock, now_ns(clock) + _NAP_NS)
     else:
@@ -471,10 +471,8 @@ def release_and_vote(
             tolerance,
             reg[R_MODE] == ECHO,
         )
-        alone = voting.members(reg[R_WORKING]) == 1 and reg[R_SINGLE] == 0
-        if not alone and _decide(
-            reg, st, data_f, results, results_f, owner, locked, tau
-        ):
+        unable = _unable(reg)
+        if not unable and _decide(reg, st, data_f, results, results_f, owner, locked, tau):
             reg[R_DECIDED] = 1
             break
         now = now_ns(clock)
@@ -482,8 +480,8 @@ def release_and_vote(
             break
         if reg[R_MODE] == ECHO and _all_spoken(reg, st):
             break
-        if reg[R_WORKING] == 0 and reg[R_MODE] in (HIGH, LOWER, ECHO):
-            break  # nobody has a vote, there is nothing to wait for
+        if unable:
+            break
         if now > last_look + 50_000:
             # The dead are known from the kernel: no need to wait for them, nor to be patient.
             last_look = now
@@ -521,6 +519,17 @@ def release_and_vote(
             if (reg[R_WORKING] >> i) & 1 and spoken:
                 reg[R_SPOKEN] |= 1 << i
     return reg[R_DECIDED] != 0
+
+
+@njit(cache=True, nogil=True)
+def _unable(reg: Words) -> bool:
+    """Whether no answer could ever decide: the working set is empty, or one that must not be alone.
+
+    There is nothing to wait for in a vote then. The review waits for all, they may be the next set.
+    """
+    redundant = reg[R_MODE] in (HIGH, LOWER, ECHO)
+    left = voting.members(reg[R_WORKING])
+    return (left == 0 and redundant) or (left == 1 and reg[R_SINGLE] == 0)
 
 
 @njit(cache=True, nogil=True)
@@ -596,8 +605,9 @@ def review(
             if (alive >> i) & 1 and not _arrived(reg, st, i, owner):
                 pending |= 1 << i
         now = now_ns(clock)
-        # With nobody in the working set all are waited for: they may be the next one.
-        awaited = pending & (reg[R_WORKING] or alive) & ~reg[R_SUSPECT]
+        awaited = pending & ~reg[R_SUSPECT]
+        if not _unable(reg):
+            awaited &= reg[R_WORKING]
         if pending == 0 or now > release + reg[R_LATE_NS]:
             break
         if awaited == 0 and now > voted + reg[R_PROBE_NS]:
@@ -622,7 +632,7 @@ def review(
         _look_again(reg, st, pages, slot, n)
     if reg[R_DECIDED] != 0:
         _judge(reg, st, comparisons, echoes, data_f, owner, n, tolerance)
-    elif reg[R_WORKING] == 0 and reg[R_MODE] in (HIGH, LOWER, ECHO):
+    elif _unable(reg):
         _found_anew(reg, st, alive)
     else:
         meaningful = bool(np.isfinite(vectors).all())
@@ -891,7 +901,7 @@ def _judge_alone(
 
 @njit(cache=True, nogil=True)
 def _found_anew(reg: Words, st: Words, alive: int) -> None:
-    """The working set is empty: most of all processors, agreeing for a while, are the next one."""
+    """No vote is possible: most of all processors, agreeing for a while, are the next set."""
     p = st.shape[0]
     need = p // 2 + 1
     agreeing = 0

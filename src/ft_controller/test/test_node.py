@@ -322,3 +322,18 @@ def test_no_orphans_and_no_memory_left_however_the_node_ends(ros, processes, end
     assert processes.gone(children), [p for p in children if p.is_running()]
     if ending != "kill":
         assert node.returncode in (0, -signal.SIGINT, -signal.SIGTERM)
+
+
+def test_a_killed_nursery_is_replaced_and_one_reset_brings_the_arm_back(ros):
+    arm = Arm(ros, hold_time=0.1, ramp_time=0.1)
+    arm.whole()
+    old = [p.pid for p in arm.status[-1].processors]
+    os.kill(arm.controller._crew.nursery_pid, signal.SIGKILL)
+    stopped = arm.wait(lambda s: s.state == FtStatus.STOPPED)
+    assert "control begins when 3 of them agree" in stopped.reason, stopped.reason
+    answer = arm.call(SetController, "set_controller", reset=True)
+    assert answer.status.code == SolveStatus.SUCCESS
+    # Either they are back already, or the answer says what is waited for; nobody asks twice.
+    assert answer.working_set or "control begins when" in answer.status.message
+    arm.whole()
+    assert not set(old) & {p.pid for p in arm.status[-1].processors}

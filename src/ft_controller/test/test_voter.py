@@ -300,6 +300,19 @@ def alive(pages, group):
         words[k * CREW_WORDS + 1] = group >> k & 1
 
 
+def test_one_that_must_not_be_alone_is_joined_by_those_that_come_back(pages):
+    crew = pages.crew
+    pages.forget(0b0001)
+    crew._reg[voter.R_CLEAN], crew._reg[voter.R_SINGLE] = 5, 0
+    try:
+        for _ in range(5):
+            assert not Script().run(pages)
+        assert crew.working_set == 0b1111
+        assert Script().run(pages)
+    finally:
+        crew._reg[voter.R_CLEAN], crew._reg[voter.R_SINGLE] = 20, 1
+
+
 def test_after_all_have_died_most_that_agree_are_the_next_working_set(pages):
     crew = pages.crew
     pages.forget(0b1111)

@@ -90,6 +90,17 @@ def test_the_processor_of_a_locked_joint_relieves_the_others():
     assert load.tolist() == [1, 1, 2, 2] or sorted(load.tolist()) == [1, 1, 2, 2]
 
 
+def test_who_answers_but_does_not_vote_counts_for_the_torque(crews):
+    """Seed 0 falls silent after its data: with another that is wrong, three still agree."""
+    bench = crews(4)
+    bench.crew.set_timing(Timing(grace=0.01, hard=5.0, late=0.05, probe=0.0005, stall=0.0))
+    bench.crew.inject(Fault((0,), "wrong_element", 0.0, 10.0, 22, 0.5), bench.t)
+    bench.crew.inject(Fault((1,), "silent", 0.0, 10.0, seed=0), bench.t)
+    result, tau = bench.tick()
+    assert result.voted and (result.torque == tau).all()
+    bench.crew.set_timing(Timing.lockstep())
+
+
 KINDS = ("wrong_element", "nan", "silent", "corrupted_memory", "crash")
 
 
@@ -122,8 +133,9 @@ def test_truth_table_of_every_pattern_of_up_to_two_faults(crews, p):
         want = expected(p, pattern)
         for who, kind in pattern:
             # tau of joint 2, so that wrong values would go straight to a motor; unequal errors.
+            # Seed 4: silent from the first round on, damaged before anybody reads.
             size = 1.0 if kind == "colluding" else 0.5 + who[0]
-            crew.inject(Fault(who, kind, 0.0, 10.0, element=22, magnitude=size, seed=0), bench.t)
+            crew.inject(Fault(who, kind, 0.0, 10.0, element=22, magnitude=size, seed=4), bench.t)
         if want == "held" and any(kind == "silent" for _, kind in pattern):
             # Nobody will come: no need to wait for long.
             crew.set_timing(Timing(grace=0.01, hard=0.05, late=0.05, probe=0.0005, stall=0.0))

@@ -419,7 +419,6 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
 
     def _mailbox(self, name: str, handle: Callable[[Any], None], limit: int) -> Mailbox[Any]:
         """A thread that handles items while the executor goes on; what it raises is reported."""
-
         guarded = self.guard(name, handle)
 
         def take(item: Any) -> None:

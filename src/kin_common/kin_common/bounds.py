@@ -5,7 +5,6 @@ One place for all services, actions and topics, also those that are yet to be wr
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, NamedTuple
 
 from rosidl_parser.definition import (
@@ -35,9 +34,18 @@ class _Field(NamedTuple):
     several: bool
 
 
-@cache
+#: What was found in each message class.
+_FOUND: dict[Any, tuple[_Field, ...]] = {}
+
+
 def _text_fields(kind: Any) -> tuple[_Field, ...]:
     """The fields of a message class in which there are texts, at any depth."""
+    if kind not in _FOUND:
+        _FOUND[kind] = _look_for_texts(kind)
+    return _FOUND[kind]
+
+
+def _look_for_texts(kind: Any) -> tuple[_Field, ...]:
     if kind.__module__.startswith(_SHOWN):
         return ()
     found = []
@@ -47,10 +55,11 @@ def _text_fields(kind: Any) -> tuple[_Field, ...]:
         inner = slot.value_type if several else slot
         if isinstance(inner, AbstractGenericString):
             found.append(_Field(name, LIMIT_BYTES if name in DOCUMENTS else LONGEST_NAME, several))
-        elif isinstance(inner, NamespacedType):
+        elif isinstance(inner, NamespacedType) and (
             # What a list of messages holds shows only in its first element.
-            if several or _text_fields(type(getattr(sample, name))):
-                found.append(_Field(name, 0, several))
+            several or _text_fields(type(getattr(sample, name)))
+        ):
+            found.append(_Field(name, 0, several))
     return tuple(found)
 
 

@@ -1,8 +1,8 @@
-"""How the programs of the nodes begin: an interrupt while they are loaded is one line, no traceback.
+"""How the programs of the nodes begin: an interrupt while they are loaded is no traceback.
 
 A node needs seconds to be loaded, and for most of that time Python answers Ctrl-C with a traceback
-out of the depths of some library. So the entry point of a node is not its own ``main`` but a name in
-here, ``kin_common.entry:PACKAGE.MODULE.main``, which looks after signals first and loads then.
+out of the depths of some library. So the entry point of a node is not its own ``main`` but a name
+in here, ``kin_common.entry:PACKAGE.MODULE.main``, which looks after signals first and then loads.
 """
 
 from __future__ import annotations

@@ -181,7 +181,6 @@ class KinNode(LifecycleNode, Generic[P]):
         is handled as if nothing had happened.
         """
 
-
         def take(received: Any) -> None:
             check_texts(received)
             callback(received)
@@ -238,9 +237,7 @@ class KinNode(LifecycleNode, Generic[P]):
         what = f"thread {name}"
         return start_thread(name, self.guard(what, target), lambda e: self.failed(what, e))
 
-    def guard(
-        self, what: str, action: Callable[..., Any], *, lasts: float = math.inf
-    ) -> Guarded:
+    def guard(self, what: str, action: Callable[..., Any], *, lasts: float = math.inf) -> Guarded:
         """Wrap a callback that must not take the node down, nor fail unseen.
 
         Args:

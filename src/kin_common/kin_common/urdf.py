@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from kin_common import checks
 from kin_common.errors import InvalidInput
 from kin_common.rotations import rpy_to_matrix, transform
+from kin_common.texts import shortened
 from kin_common.yamls import load_yaml
 
 __all__ = ["Closure", "Mimic", "Urdf", "UrdfJoint", "UrdfLink", "load_closures", "load_urdf"]
@@ -182,9 +183,13 @@ def load_urdf(source: str | Path, *, name: str = "") -> Urdf:
     if isinstance(source, Path):
         name = name or str(source)
         try:
+            if source.stat().st_size > LIMIT_BYTES:
+                raise InvalidInput(name, f"is larger than {LIMIT_BYTES} bytes")
             data = source.read_bytes()
         except OSError as error:
             raise InvalidInput(name, f"cannot be read ({error.strerror})") from None
+    elif not isinstance(source, str):
+        raise InvalidInput(name or "URDF", f"must be a text or a Path, got {checks.shown(source)}")
     else:
         name = name or "URDF"
         data = source.encode("utf-8", "surrogatepass")
@@ -197,10 +202,25 @@ def load_urdf(source: str | Path, *, name: str = "") -> Urdf:
     except (DefusedXmlException, ValueError, LookupError) as error:
         raise InvalidInput(name, f"is refused ({error})") from None
     if root.tag != "robot":
-        raise InvalidInput(name, f"the root element must be <robot>, got <{root.tag}>")
+        raise InvalidInput(name, f"the root element must be <robot>, got {checks.shown(root.tag)}")
+    _refuse_long_names(root, name)
     links = _links(root, name)
     joints = _joints(root, name, links)
-    return Urdf(root.get("name", ""), _root_link(links, joints, name), links, joints, root)
+    title = checks.text(f"{name}: robot name", root.get("name", ""))
+    return Urdf(title, _root_link(links, joints, name), links, joints, root)
+
+
+def _refuse_long_names(root: Element, name: str) -> None:
+    """Refuse names that no log line, message or screen could take."""
+    for element in root.iter():
+        for key in ("name", "link", "joint", "type"):
+            length = len(element.get(key, ""))
+            if length > checks.LONGEST_NAME:
+                raise InvalidInput(
+                    name,
+                    f"<{shortened(str(element.tag), 40)}>: {key} has {length} characters; at most"
+                    f" {checks.LONGEST_NAME} are taken",
+                )
 
 
 def load_closures(source: str | Path, *, name: str = "") -> list[Closure]:
@@ -215,20 +235,22 @@ def load_closures(source: str | Path, *, name: str = "") -> list[Closure]:
     if not isinstance(entries, list):
         raise InvalidInput(file, "must hold a list 'closures'")
     found: list[Closure] = []
+    names: set[str] = set()
     for i, entry in enumerate(entries):
         where = f"{file}: closures[{i}]"
         if not isinstance(entry, dict):
             raise InvalidInput(where, "must be a mapping")
         rest = {str(key): value for key, value in entry.items()}
-        title = str(rest.pop("name", f"closure_{i}"))
-        if any(known.name == title for known in found):
+        title = checks.title(f"{where}.name", rest.pop("name", f"closure_{i}"))
+        if title in names:
             raise InvalidInput(where, f"the name {title!r} is used twice")
+        names.add(title)
         closure = Closure(
             name=title,
-            type=str(_required(rest, "type", where)),
-            link_a=str(_required(rest, "link_a", where)),
+            type=checks.title(f"{where}.type", _required(rest, "type", where)),
+            link_a=checks.title(f"{where}.link_a", _required(rest, "link_a", where)),
             origin_a=_origin(rest.pop("origin_a", None), f"{where}.origin_a"),
-            link_b=str(_required(rest, "link_b", where)),
+            link_b=checks.title(f"{where}.link_b", _required(rest, "link_b", where)),
             origin_b=_origin(rest.pop("origin_b", None), f"{where}.origin_b"),
             axis=_unit(rest.pop("axis", (0.0, 0.0, 1.0)), f"{where}.axis"),
             options=rest,
@@ -271,6 +293,7 @@ def _links(root: Element, name: str) -> dict[str, UrdfLink]:
         title = element.get("name")
         if not title:
             raise InvalidInput(name, "a <link> has no name")
+        checks.title(f"{name}: link name", title)
         if title in links:
             raise InvalidInput(name, f"the link name {title!r} is used twice")
         links[title] = UrdfLink(title)
@@ -286,6 +309,7 @@ def _joints(root: Element, name: str, links: Mapping[str, UrdfLink]) -> dict[str
         title = element.get("name")
         if not title:
             raise InvalidInput(name, "a <joint> has no name")
+        checks.title(f"{name}: joint name", title)
         where = f"{name}: joint {title!r}"
         if title in joints:
             raise InvalidInput(where, "the name is used twice")
@@ -301,7 +325,8 @@ def _joints(root: Element, name: str, links: Mapping[str, UrdfLink]) -> dict[str
     for joint in joints.values():
         if joint.mimic is not None and joint.mimic.joint not in joints:
             raise InvalidInput(
-                f"{name}: joint {joint.name!r}", f"mimics the unknown joint {joint.mimic.joint!r}"
+                f"{name}: joint {joint.name!r}",
+                f"mimics the unknown joint {checks.shown(joint.mimic.joint)}",
             )
     return joints
 
@@ -313,7 +338,7 @@ def _joint(element: Element, title: str, where: str, links: Mapping[str, UrdfLin
         found = element.find(end)
         link = found.get("link", "") if found is not None else ""
         if link not in links:
-            raise InvalidInput(where, f"the {end} link {link!r} does not exist")
+            raise InvalidInput(where, f"the {end} link {checks.shown(link)} does not exist")
         ends[end] = link
     if ends["parent"] == ends["child"]:
         raise InvalidInput(where, f"joins the link {ends['parent']!r} to itself")
@@ -365,9 +390,9 @@ def _numbers(text: str, size: int, where: str) -> Array:
     try:
         values = [float(word) for word in text.split()]
     except ValueError:
-        raise InvalidInput(where, f"must be {size} numbers, got {text!r}") from None
+        raise InvalidInput(where, f"must be {size} numbers, got {checks.shown(text)}") from None
     if len(values) != size:
-        raise InvalidInput(where, f"must be {size} numbers, got {text!r}")
+        raise InvalidInput(where, f"must be {size} numbers, got {checks.shown(text)}")
     return checks.finite(where, values)
 
 
@@ -381,9 +406,9 @@ def _root_link(links: Mapping[str, UrdfLink], joints: Mapping[str, UrdfJoint], n
     # With one root and one parent each, a link that does not lead to the root is on a cycle.
     good = {roots[0]}
     for link in links:
-        path = []
+        path = set()
         while link not in good:
-            path.append(link)
+            path.add(link)
             link = parents[link]
             if link in path:
                 raise InvalidInput(name, f"the joints form a cycle through {link!r}")

@@ -9,9 +9,8 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from kin_interfaces.srv import CheckReady
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.msg import Log, ParameterType, ParameterValue
 from rcl_interfaces.msg import Parameter as ParameterMsg
-from rcl_interfaces.msg import ParameterType, ParameterValue
-from rcl_interfaces.msg import Log
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
 from std_msgs.msg import Float64
 

@@ -65,6 +65,40 @@ def test_bad_descriptions_are_refused_with_a_sentence(old, new, sentence):
     assert "arm.urdf" in str(refusal.value)
 
 
+@pytest.mark.parametrize("old", ['name="base"', 'name="shoulder"', "<robot name="])
+def test_names_are_bounded(old):
+    long = "n" * 1_000_000
+    if old == "<robot name=":
+        text = ARM.replace(ARM[ARM.index("<robot") : ARM.index(">", ARM.index("<robot")) + 1],
+                           f'<robot name="{long}">')  # fmt: skip
+    else:
+        text = ARM.replace(old, f'name="{long}"', 1)
+    with pytest.raises(InvalidInput, match="1000000 characters, more than the limit of 1000"):
+        load_urdf(text)
+    closures = f"closures: [{{name: {long}, type: fixed, link_a: a, link_b: b}}]"
+    with pytest.raises(InvalidInput, match="1000000 characters"):
+        load_closures(closures)
+
+
+@pytest.mark.parametrize("field", ["name", "type", "link_a", "link_b"])
+@pytest.mark.parametrize("value", ["null", "[a]", "{}", "1", "''"])
+def test_names_of_closures_are_texts(field, value):
+    entry = {"name": "n", "type": "fixed", "link_a": "a", "link_b": "b"} | {field: value}
+    text = ", ".join(f"{key}: {word}" for key, word in entry.items())
+    with pytest.raises(InvalidInput, match=rf"closures\[0\]\.{field}: "):
+        load_closures(f"closures: [{{{text}}}]")
+
+
+def test_errors_are_short_whatever_is_wrong():
+    for old, new in (
+        ('xyz="0 0 2"', f'xyz="{"x" * 100_000}"'),
+        ('type="fixed"', f'type="{"f" * 9999}"'),
+    ):
+        with pytest.raises(InvalidInput) as refusal:
+            load_urdf(ARM.replace(old, new))
+        assert len(str(refusal.value)) < 600
+
+
 def test_cycles_and_bombs_are_refused():
     cycle = """<robot name="c"><link name="r"/><link name="a"/><link name="b"/>
       <joint name="x" type="fixed"><parent link="a"/><child link="b"/></joint>
@@ -124,3 +158,18 @@ def test_any_text_is_read_or_refused(text):
             load(text)
         except InvalidInput as refusal:
             assert str(refusal)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'<robot name="{"x" * 10**6}"><link name="a"/></robot>',
+        f'<robot name="r"><link name="{"x" * 10**6}"/></robot>',
+        f'<robot name="r"><link name="a"><visual name="{"x" * 1001}"/></link></robot>',
+    ],
+    ids=["robot", "link", "deeper"],
+)
+def test_endless_names_are_refused(text):
+    with pytest.raises(InvalidInput, match="name has 100") as refusal:
+        load_urdf(text)
+    assert len(str(refusal.value)) < 300

@@ -5,7 +5,7 @@ J.M. Porta, L. Ros, F. Thomas, "Isolating self-motion manifolds on a PlayStation
 
 from kin_solvers.all_ik import AllIK, solve_all_ik
 from kin_solvers.dh import arm_from_dh, loop_from_dh
-from kin_solvers.errors import CuikError, MechanismError, SettingsError, SizeError
+from kin_solvers.errors import CuikError, MechanismError, RequestError, SettingsError, SizeError
 from kin_solvers.manifold import Component, Counters, Manifold
 from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable
 from kin_solvers.mechanism_urdf import arm_from_urdf, loops_from_urdf
@@ -23,6 +23,7 @@ __all__ = [
     "Mechanism",
     "MechanismError",
     "Motion",
+    "RequestError",
     "Settings",
     "SettingsError",
     "SizeError",

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from kin_common import checks
 from kin_common.task import Task
+from kin_solvers import border
 from kin_solvers.equations import Equations
 from kin_solvers.errors import SettingsError
 from kin_solvers.manifold import Manifold
-from kin_solvers.mechanism import Mechanism
+from kin_solvers.mechanism import MAX_MAGNITUDE, Mechanism
 from kin_solvers.solve import Settings, solve
 from kin_solvers.system import System
 
@@ -68,11 +69,11 @@ def solve_all_ik(
         settings: How to solve.
         task: Cancel, time budget and progress.
     """
-    n = len(arm.variables)
-    start = np.zeros(n) if seed is None else np.asarray(seed, dtype=np.float64)
-    if start.shape != (n,) or not np.isfinite(start).all():
-        raise SettingsError("seed", f"must hold {n} finite numbers, got shape {start.shape}")
-    manifold = solve(arm, settings or Settings(sigma=0.1), task=task)
+    n = len(border.instance("arm", arm, Mechanism).variables)
+    start = np.zeros(n) if seed is None else border.array("seed", seed, (n,), SettingsError)
+    if np.abs(start).max() > MAX_MAGNITUDE:
+        raise SettingsError("seed", f"reaches beyond {MAX_MAGNITUDE:g}")
+    manifold = solve(arm, Settings(sigma=0.1) if settings is None else settings, task=task)
     points, labels, certified, dimension = _points(arm, manifold)
     positions, parents = _turns(arm, points)
     distances = np.linalg.norm(positions - start, axis=1)
@@ -163,7 +164,8 @@ def _turns(arm: Mechanism, points: Array) -> tuple[Array, NDArray[np.int64]]:
                 [min(max(x + _TWO_PI * k, v.lower), v.upper) for k in range(first, last + 1)]
             )
         total = math.prod(len(c) for c in choices)
-        checks.count("solutions with all turns", len(result) + total, MAX_ANSWERS)
+        with border.own_errors():
+            checks.count("solutions with all turns", len(result) + total, MAX_ANSWERS)
         for combination in itertools.product(*choices):
             result.append(combination)
             parents.append(number)

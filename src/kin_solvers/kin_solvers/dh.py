@@ -7,9 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kin_common.checks import shown
 from kin_common.rotations import inverse_transform
-from kin_solvers.errors import MechanismError
-from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable, rotation, translation
+from kin_solvers import border
+from kin_solvers.errors import MechanismError, SizeError
+from kin_solvers.mechanism import (
+    MAX_JOINTS_PER_LOOP,
+    Constant,
+    Loop,
+    Mechanism,
+    Motion,
+    Variable,
+    rotation,
+    translation,
+)
 
 __all__ = ["arm_from_dh", "loop_from_dh"]
 
@@ -20,11 +31,18 @@ def _rows(
     a: ArrayLike, alpha: ArrayLike, d: ArrayLike, prismatic: Sequence[int], theta: ArrayLike | None
 ) -> tuple[list[list[Constant | Motion]], list[str]]:
     """Factors of each row of a standard table: Rz(theta) Tz(d) Tx(a) Rx(alpha)."""
-    a, alpha, d = (np.atleast_1d(np.asarray(x, dtype=np.float64)) for x in (a, alpha, d))
+    a = border.array("dh.a", a, (None,), MechanismError)
     n = len(a)
-    fixed = np.zeros(n) if theta is None else np.asarray(theta, dtype=np.float64)
-    if not len(alpha) == len(d) == len(fixed) == n:
-        raise MechanismError("dh", "a, alpha, d and theta must have one length")
+    if n > MAX_JOINTS_PER_LOOP:
+        raise SizeError(f"dh: {n} rows are more than the limit of {MAX_JOINTS_PER_LOOP}")
+    alpha = border.array("dh.alpha", alpha, (n,), MechanismError)
+    d = border.array("dh.d", d, (n,), MechanismError)
+    fixed = np.zeros(n) if theta is None else border.array("dh.theta", theta, (n,), MechanismError)
+    if isinstance(prismatic, str) or not isinstance(prismatic, (Sequence, set, np.ndarray)):
+        raise MechanismError("dh.prismatic", f"must be rows, got {shown(prismatic)}")
+    for row in prismatic:
+        if not isinstance(row, (int, np.integer)) or not 0 <= row < n:
+            raise MechanismError("dh.prismatic", f"must be rows from 0 on, got {shown(row)}")
     rows: list[list[Constant | Motion]] = []
     kinds = []
     for k in range(n):
@@ -99,21 +117,21 @@ def arm_from_dh(
         target=np.eye(4),
     )
     if target is None:
-        pose = arm.product(0, np.zeros(len(rows)) if q is None else q)
-    else:
-        pose = np.asarray(target, dtype=np.float64)
-    return arm.with_target(pose)
+        return arm.with_target(arm.product(0, np.zeros(len(rows)) if q is None else q))
+    return arm.with_target(target)
 
 
 def _variables(
     kinds: Sequence[str], ranges: Sequence[tuple[float, float]] | None
 ) -> tuple[Variable, ...]:
     result = []
+    if ranges is not None:
+        ranges = border.array("dh.ranges", ranges, (len(kinds), 2), MechanismError).tolist()
     for k, kind in enumerate(kinds):
         name = f"theta{k + 1}" if kind == "rotation" else f"d{k + 1}"
         default = (-np.pi, np.pi) if kind == "rotation" else (-1.0, 1.0)
         lower, upper = default if ranges is None else ranges[k]
-        result.append(Variable(name, kind, float(lower), float(upper)))
+        result.append(Variable(name, kind, lower, upper))
     return tuple(result)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kin_common.errors import InvalidInput, KinError, LimitExceeded
 
-__all__ = ["CuikError", "MechanismError", "SettingsError", "SizeError"]
+__all__ = ["CuikError", "MechanismError", "RequestError", "SettingsError", "SizeError"]
 
 
 class CuikError(KinError):
@@ -13,6 +13,10 @@ class CuikError(KinError):
 
 class MechanismError(CuikError, InvalidInput):
     """A mechanism that cannot be understood; ``field`` says where."""
+
+
+class RequestError(CuikError, InvalidInput):
+    """An argument of a question that cannot be understood; ``field`` says which."""
 
 
 class SettingsError(CuikError, InvalidInput):

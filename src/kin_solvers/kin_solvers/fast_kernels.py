@@ -991,7 +991,9 @@ def search(
         flag: Stop when flag[0] is not 0.
         found_lower: Room for the lower ends of the found boxes.
         found_upper: Room for their upper ends.
-        counters: processed, reductions, solutions, empty, settled share, queued; shape (6,).
+        counters: processed, reductions, solutions, empty, settled share, queued; shape (6,). On
+            entry the last is the number of boxes that ``found_lower`` holds already: the search
+            goes on merging with the last of them.
 
     Returns:
         Number of boxes left on the stack, number of boxes found.
@@ -1054,7 +1056,7 @@ def search(
     clip = np.zeros((n_variables, 4))
     lower = np.empty(n_variables)
     upper = np.empty(n_variables)
-    found = 0
+    found = int(counters[5])
     done = 0
     while queued > 0 and done < limit and flag[0] == 0:
         if found == found_lower.shape[0] or queued + MOST_PIECES > stack_lower.shape[0] + 1:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,16 +14,25 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
+from kin_solvers import border
 from kin_solvers.curves import trace
 from kin_solvers.equations import Equations
+from kin_solvers.errors import RequestError
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.system import System
+
+if TYPE_CHECKING:
+    from kin_solvers.frontier import Paused
 
 __all__ = ["Component", "Counters", "Manifold", "connect"]
 
 Array = NDArray[np.float64]
 
 _TWO_PI = 2.0 * math.pi
+#: Shortest step along a curve [rad, m].
+MIN_STEP = 1e-6
+#: Points that may be asked for.
+MAX_REFINED = 1_000_000
 #: Boxes of a component that are looked at to estimate its dimension.
 _SAMPLES = 5
 
@@ -87,6 +96,8 @@ class Manifold:
         stopped: Why it is not complete: "", "boxes", "memory", "time" or "cancelled".
         settled: Share of the search volume that is settled, 0 to 1.
         solve_time: Time spent [s].
+        asked: What was searched: the "ranges" of the mechanism, or given "boxes" within them.
+        paused: What a resumed search goes on from.
     """
 
     mechanism: Mechanism
@@ -101,6 +112,8 @@ class Manifold:
     stopped: str = ""
     settled: float = 1.0
     solve_time: float = 0.0
+    asked: str = "ranges"
+    paused: Paused | None = field(default=None, repr=False, compare=False)
 
     @property
     def complete(self) -> bool:
@@ -123,8 +136,10 @@ class Manifold:
                 f"{100.0 * self.settled:.4g} % of the search volume settled"
             )
         if n == 0:
-            return "proven: the mechanism has no configuration within the ranges"
-        return f"{n} boxes cover all solutions, {sure} of them certified to hold exactly one"
+            where = "the given boxes" if self.asked == "boxes" else "the ranges"
+            return f"proven: the mechanism has no configuration within {where}"
+        what = "all solutions of the given boxes" if self.asked == "boxes" else "all solutions"
+        return f"{n} boxes cover {what}, {sure} of them certified to hold exactly one"
 
     @cached_property
     def labels(self) -> NDArray[np.int64]:
@@ -204,6 +219,8 @@ class Manifold:
             Points, shape (P, V) [rad, m], and whether the curve is closed. Neighbours are near each
             other: angles run on over +-pi.
         """
+        component = border.index("component", component, len(self.components))
+        step = None if step is None else border.at_least("step", step, MIN_STEP)
         system = System.of(self.mechanism)
         start = self.components[component].point
         if start is None:
@@ -211,7 +228,7 @@ class Manifold:
         points, closed = trace(
             Equations(system),
             start * system.unit,
-            step=step or self.sigma,
+            step=self.sigma if step is None else step,
             limits=self._limits(system),
         )
         return points / system.unit, closed
@@ -226,6 +243,7 @@ class Manifold:
             Points, shape (P, V) [rad, m], and the component of each, shape (P,). P is smaller than
             count where Newton finds no solution near a box.
         """
+        count = border.whole("count", count, 0, MAX_REFINED, RequestError)
         n = len(self.lower)
         size = len(self.mechanism.variables)
         if n == 0 or count <= 0:
@@ -254,7 +272,8 @@ class Manifold:
 
     def contains(self, q: ArrayLike, slack: float = 1e-12) -> bool:
         """Whether a configuration, shape (V,) [rad, m], lies in a box or an unfinished box."""
-        point = np.asarray(q, dtype=np.float64)
+        point = border.array("q", q, (len(self.mechanism.variables),))
+        slack = border.number("slack", slack)
         cyclic = np.array([v.cyclic for v in self.mechanism.variables])
         for lower, upper in (
             (self.lower, self.upper),
@@ -270,7 +289,7 @@ class Manifold:
 
     def distances(self, seed: ArrayLike) -> Array:
         """Euclidean distance of every box from a configuration, shape (N,) [rad, m]."""
-        point = np.asarray(seed, dtype=np.float64)
+        point = border.array("seed", seed, (len(self.mechanism.variables),))
         cyclic = np.array([v.cyclic for v in self.mechanism.variables])
         middle, half = 0.5 * (self.lower + self.upper), 0.5 * (self.upper - self.lower)
         gap = middle - point

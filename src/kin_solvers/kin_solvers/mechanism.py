@@ -6,9 +6,13 @@ X, Y or Z by one variable) whose product is the identity. Variables may be share
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,11 +34,14 @@ __all__ = [
 ]
 
 Matrix = NDArray[np.float64]
+T = TypeVar("T")
 
 AXES = ("x", "y", "z")
 MAX_JOINTS_PER_LOOP = 14
 MAX_VARIABLES = 64
 MAX_LOOPS = 32
+#: Factors of a loop at most, constants included.
+MAX_FACTORS = 1000
 #: Largest magnitude of a length or a range [m, rad].
 MAX_MAGNITUDE = 1e6
 #: Largest defect of the rotation part of a constant transform.
@@ -56,6 +63,20 @@ class Variable:
     kind: str = "rotation"
     lower: float = -math.pi
     upper: float = math.pi
+
+    def __post_init__(self) -> None:
+        with _own_errors():
+            where = f"variables.{checks.title('variables.name', self.name)}"
+            if not isinstance(self.kind, str) or self.kind not in ("rotation", "translation"):
+                raise MechanismError(
+                    f"{where}.type",
+                    f"must be 'rotation' or 'translation', got {checks.shown(self.kind)}",
+                )
+            lower = checks.number(f"{where}.range", self.lower)
+            upper = checks.number(f"{where}.range", self.upper)
+        _check_range(f"{where}.range", lower, upper)
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
 
     @property
     def cyclic(self) -> bool:
@@ -87,6 +108,13 @@ class Motion:
     variable: int
     axis: int = 2
     sign: int = 1
+
+    def __post_init__(self) -> None:
+        for name, value in (("variable", self.variable), ("axis", self.axis), ("sign", self.sign)):
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+                raise MechanismError(
+                    f"motion.{name}", f"must be a whole number, got {checks.shown(value)}"
+                )
 
 
 @dataclass(frozen=True)
@@ -129,6 +157,21 @@ class Mechanism:
     def __post_init__(self) -> None:
         _check(self)
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of the variables with their ranges and of the loops, target included."""
+        digest = hashlib.sha256()
+        for v in self.variables:
+            digest.update(f"{v.name!r} {v.kind} {float(v.lower)!r} {float(v.upper)!r};".encode())
+        for loop in self.loops:
+            digest.update(f"{loop.closure}:".encode())
+            for factor in loop.factors:
+                if isinstance(factor, Constant):
+                    digest.update(np.asarray(factor.matrix, dtype="<f8").tobytes())
+                else:
+                    digest.update(f"{factor.variable} {factor.axis} {factor.sign},".encode())
+        return digest.hexdigest()
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the variables."""
@@ -144,9 +187,15 @@ class Mechanism:
 
     def with_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> Mechanism:
         """The same mechanism with other ranges for some of its variables."""
+        if not isinstance(ranges, Mapping):
+            raise MechanismError(
+                "ranges", f"must map names to (lower, upper), got {checks.shown(ranges)}"
+            )
         variables = list(self.variables)
-        for name, (lower, upper) in ranges.items():
+        for name, ends in ranges.items():
             k = self.index(name)
+            with _own_errors():
+                lower, upper = checks.shape(f"variables.{name}.range", ends, (2,))
             variables[k] = replace(variables[k], lower=float(lower), upper=float(upper))
         return replace(self, variables=tuple(variables))
 
@@ -174,7 +223,14 @@ class Mechanism:
         Returns:
             Homogeneous transform, shape (4, 4); the identity where the loop is closed.
         """
-        values = np.asarray(q, dtype=np.float64)
+        with _own_errors():
+            values = checks.shape("q", q, (len(self.variables),))
+        if isinstance(loop, bool) or not isinstance(loop, (int, np.integer)):
+            raise MechanismError("loop", f"must be a whole number, got {checks.shown(loop)}")
+        if not 0 <= loop < len(self.loops):
+            raise MechanismError(
+                "loop", f"must be between 0 and {len(self.loops) - 1}, got {checks.shown(loop)}"
+            )
         result = np.eye(4)
         for factor in self.loops[loop].factors:
             if isinstance(factor, Constant):
@@ -220,13 +276,13 @@ def _transform(where: str, matrix: ArrayLike) -> Matrix:
         result = checks.shape(where, matrix, (4, 4)).copy()
     except InvalidInput as error:
         raise MechanismError(error.field, error.problem) from None
+    if np.abs(result).max() > MAX_MAGNITUDE:
+        raise MechanismError(where, f"a length is larger than {MAX_MAGNITUDE:g} m")
     R = result[:3, :3]
     if np.abs(R @ R.T - np.eye(3)).max() > MAX_DEFECT or np.linalg.det(R) < 0.0:
         raise MechanismError(where, "the upper left 3x3 block is no rotation")
     if np.abs(result[3] - (0.0, 0.0, 0.0, 1.0)).max() > 0.0:
         raise MechanismError(where, "the last row must be 0, 0, 0, 1")
-    if np.abs(result).max() > MAX_MAGNITUDE:
-        raise MechanismError(where, f"a length is larger than {MAX_MAGNITUDE:g} m")
     # Nearest rotation: the bound on rounding counts on orthonormal constants.
     u, _, vt = np.linalg.svd(R)
     nearest = u @ vt
@@ -235,66 +291,92 @@ def _transform(where: str, matrix: ArrayLike) -> Matrix:
     return result
 
 
+@contextmanager
+def _own_errors() -> Iterator[None]:
+    """Turn the errors of the common checks into those of this package."""
+    try:
+        yield
+    except MechanismError:
+        raise
+    except InvalidInput as error:
+        raise MechanismError(error.field, error.problem) from None
+
+
 def _check(mechanism: Mechanism) -> None:
     """Refuse what is no mechanism, with the place and the reason."""
-    variables, loops = mechanism.variables, mechanism.loops
-    if not variables:
-        raise MechanismError("variables", "there are none")
-    if not loops:
-        raise MechanismError("loops", "there are none")
-    if len(variables) > MAX_VARIABLES:
-        raise SizeError(f"variables: {len(variables)} is more than the limit of {MAX_VARIABLES}")
-    if len(loops) > MAX_LOOPS:
-        raise SizeError(f"loops: {len(loops)} is more than the limit of {MAX_LOOPS}")
+    with _own_errors():
+        checks.text("name", mechanism.name)
+    variables = _several("variables", mechanism.variables, Variable, MAX_VARIABLES)
+    loops = _several("loops", mechanism.loops, Loop, MAX_LOOPS)
+    object.__setattr__(mechanism, "variables", variables)
+    object.__setattr__(mechanism, "loops", loops)
     seen: set[str] = set()
     for variable in variables:
-        _check_variable(variable, seen)
+        if variable.name in seen:
+            raise MechanismError(f"variables.{variable.name}", "this name stands twice")
+        seen.add(variable.name)
     used: set[int] = set()
     for number, loop in enumerate(loops):
+        with _own_errors():
+            checks.text(f"loops[{number}].name", loop.name)
         used |= _check_loop(f"loops[{number}] ({loop.name})", loop, len(variables))
+    if mechanism.target is not None:
+        object.__setattr__(mechanism, "target", _transform("target", mechanism.target))
     idle = [v.name for k, v in enumerate(variables) if k not in used]
     if idle:
         raise MechanismError("variables", f"{', '.join(idle)} appear in no loop")
     _check_connected(loops)
 
 
-def _check_variable(variable: Variable, seen: set[str]) -> None:
-    where = f"variables.{variable.name}"
-    if not variable.name or not isinstance(variable.name, str):
-        raise MechanismError("variables", "a name is empty")
-    if variable.name in seen:
-        raise MechanismError(where, "this name stands twice")
-    seen.add(variable.name)
-    if variable.kind not in ("rotation", "translation"):
+def _several(where: str, items: Any, kind: type[T], most: int) -> tuple[T, ...]:
+    """Some objects of a class, not too many."""
+    if isinstance(items, (str, bytes)) or not isinstance(items, Sequence):
         raise MechanismError(
-            f"{where}.type", f"must be 'rotation' or 'translation', got {variable.kind!r}"
+            where, f"must be a tuple of {kind.__name__} objects, got {checks.shown(items)}"
         )
-    lower, upper = variable.lower, variable.upper
-    if not (math.isfinite(lower) and math.isfinite(upper)):
-        raise MechanismError(f"{where}.range", f"must be finite, got [{lower}, {upper}]")
+    if not items:
+        raise MechanismError(where, "there are none")
+    if len(items) > most:
+        raise SizeError(f"{where}: {len(items)} is more than the limit of {most}")
+    for number, item in enumerate(items):
+        if not isinstance(item, kind):
+            raise MechanismError(
+                f"{where}[{number}]", f"must be a {kind.__name__}, got {checks.shown(item)}"
+            )
+    return tuple(items)
+
+
+def _check_range(where: str, lower: float, upper: float) -> None:
     if not lower < upper:
         raise MechanismError(
-            f"{where}.range", f"must have a lower end below its upper end, got [{lower}, {upper}]"
+            where, f"must have a lower end below its upper end, got [{lower}, {upper}]"
         )
     if max(abs(lower), abs(upper)) > MAX_MAGNITUDE:
-        raise MechanismError(f"{where}.range", f"reaches beyond {MAX_MAGNITUDE:g}")
+        raise MechanismError(where, f"reaches beyond {MAX_MAGNITUDE:g}")
     if upper - lower < 1e-12 * (1.0 + abs(lower)):
-        raise MechanismError(f"{where}.range", "is of no length; write it as a constant")
+        raise MechanismError(where, "is of no length; write it as a constant")
 
 
 def _check_loop(where: str, loop: Loop, count: int) -> set[int]:
-    if loop.closure not in ("pose", "point"):
-        raise MechanismError(f"{where}.closure", f"must be 'pose' or 'point', got {loop.closure!r}")
+    if not isinstance(loop.closure, str) or loop.closure not in ("pose", "point"):
+        raise MechanismError(
+            f"{where}.closure", f"must be 'pose' or 'point', got {checks.shown(loop.closure)}"
+        )
     used: set[int] = set()
-    for k, factor in enumerate(loop.factors):
+    factors = _several(f"{where}.chain", loop.factors, object, MAX_FACTORS)
+    for k, factor in enumerate(factors):
         if isinstance(factor, Constant):
             _transform(f"{where}.chain[{k}]", factor.matrix)
-        else:
+        elif isinstance(factor, Motion):
             if not 0 <= factor.variable < count:
                 raise MechanismError(f"{where}.chain[{k}]", "names an unknown variable")
             if factor.axis not in (0, 1, 2) or factor.sign not in (-1, 1):
                 raise MechanismError(f"{where}.chain[{k}]", "axis must be x, y or z, sign +1 or -1")
-            used.add(factor.variable)
+            used.add(int(factor.variable))
+        else:
+            raise MechanismError(
+                f"{where}.chain[{k}]", f"must be a Constant or a Motion, got {checks.shown(factor)}"
+            )
     joints = len(loop.motions)
     if joints < 2:
         raise MechanismError(where, f"has {joints} motions; a loop needs at least 2")

@@ -7,11 +7,21 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kin_common.checks import shown
 from kin_common.errors import InvalidInput
 from kin_common.rotations import exp_so3, inverse_transform, transform
 from kin_common.urdf import Closure, Urdf, UrdfJoint
-from kin_solvers.errors import MechanismError
-from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable
+from kin_solvers import border
+from kin_solvers.errors import MechanismError, SizeError
+from kin_solvers.mechanism import (
+    MAX_FACTORS,
+    MAX_LOOPS,
+    Constant,
+    Loop,
+    Mechanism,
+    Motion,
+    Variable,
+)
 
 __all__ = ["arm_from_urdf", "loops_from_urdf"]
 
@@ -30,15 +40,20 @@ def arm_from_urdf(urdf: Urdf, target: ArrayLike, *, base: str = "", tip: str = "
         base: Root of the chain; the root link if empty.
         tip: End of the chain; the only leaf if empty.
     """
+    border.instance("urdf", urdf, Urdf)
+    base, tip = border.text("base_link", base), border.text("tip_link", tip)
     base = base or urdf.root
     if not tip:
         leaves = urdf.leaves()
         if len(leaves) != 1:
             raise MechanismError(
-                "tip_link", f"must be given, the robot has {len(leaves)} ends: {', '.join(leaves)}"
+                "tip_link",
+                f"must be given, the robot has {len(leaves)} ends: {', '.join(leaves[:20])}",
             )
         tip = leaves[0]
     chain = _chain(urdf, base, tip)
+    if len(chain) > MAX_FACTORS:
+        raise SizeError(f"chain: {len(chain)} joints are more than the limit of {MAX_FACTORS}")
     builder = _Builder(urdf)
     factors = builder.forward(chain)
     arm = Mechanism(
@@ -61,11 +76,17 @@ def loops_from_urdf(urdf: Urdf, closures: list[Closure]) -> Mechanism:
         urdf: The robot.
         closures: The closures of the sidecar.
     """
+    border.instance("urdf", urdf, Urdf)
+    if not isinstance(closures, (list, tuple)):
+        raise MechanismError("closures", f"must be a list of Closure, got {shown(closures)}")
     if not closures:
         raise MechanismError("closures", "there are none; the mechanism would have no loop")
+    if len(closures) > MAX_LOOPS:
+        raise SizeError(f"closures: {len(closures)} is more than the limit of {MAX_LOOPS}")
     builder = _Builder(urdf)
     loops = []
     for closure in closures:
+        border.instance("closures", closure, Closure)
         for link in (closure.link_a, closure.link_b):
             if link not in urdf.links:
                 raise MechanismError(f"closures.{closure.name}", f"names the unknown link {link!r}")
@@ -173,6 +194,8 @@ class _Builder:
             return []
         axis = np.asarray(joint.axis, dtype=np.float64)
         if joint.mimic is None:
+            if _is_fixed(joint):
+                return [Constant(_moved(joint, axis, sign * joint.lower))]
             return _about(axis, self.add(_variable(joint)), sign)
         return self._follow(joint, axis, sign)
 
@@ -182,6 +205,10 @@ class _Builder:
         leader, multiplier, offset = _leader(self.urdf, joint)
         if _is_turn(leader) != _is_turn(joint):
             raise MechanismError(where, f"mimics {leader.name}, which is of another kind")
+        if _is_fixed(leader):
+            return [Constant(_moved(joint, axis, sign * (multiplier * leader.lower + offset)))]
+        if not math.isfinite(multiplier):
+            raise MechanismError(where, f"mimics {leader.name} with a multiplier that is too large")
         times = round(multiplier)
         if times == 0 or abs(times) > MAX_MULTIPLE or abs(multiplier - times) > 1e-12:
             raise MechanismError(
@@ -210,6 +237,12 @@ class _Builder:
 
 def _is_turn(joint: UrdfJoint) -> bool:
     return joint.type in ("revolute", "continuous")
+
+
+def _is_fixed(joint: UrdfJoint) -> bool:
+    """Whether the limits leave nothing: such a joint stands still, as if it were fixed there."""
+    lower, upper = joint.lower, joint.upper
+    return math.isfinite(lower) and upper - lower < 1e-12 * (1.0 + abs(lower))
 
 
 def _leader(urdf: Urdf, joint: UrdfJoint) -> tuple[UrdfJoint, float, float]:

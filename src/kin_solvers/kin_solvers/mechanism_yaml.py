@@ -10,12 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kin_common import checks
+from kin_common.checks import shown
 from kin_common.errors import InvalidInput
 from kin_common.rotations import inverse_transform, quaternion_to_matrix, rpy_to_matrix
 from kin_common.yamls import load_yaml
-from kin_solvers.errors import MechanismError
+from kin_solvers import border
+from kin_solvers.errors import MechanismError, SizeError
 from kin_solvers.mechanism import (
     AXES,
+    MAX_LOOPS,
+    MAX_VARIABLES,
     Constant,
     Loop,
     Mechanism,
@@ -29,6 +33,8 @@ __all__ = ["load_mechanism"]
 
 Matrix = NDArray[np.float64]
 LIMIT_BYTES = 1 << 20
+#: Largest distance of the norm of a quaternion from 1: what three decimals leave.
+MAX_NORM_DEFECT = 1e-3
 
 _STEPS = tuple(f"{verb}_{axis}" for verb in ("rotate", "translate") for axis in AXES)
 
@@ -43,6 +49,10 @@ def load_mechanism(source: str | Path, *, name: str = "") -> Mechanism:
     Raises:
         MechanismError: With the file and the field that is wrong.
     """
+    with border.own_errors(MechanismError):
+        checks.text("name", name, 4096)
+        if not isinstance(source, (str, Path)):
+            raise MechanismError("source", f"must be a text or a Path, got {shown(source)}")
     label = name or (str(source) if isinstance(source, Path) else "mechanism")
     try:
         data = load_yaml(source, name=label, limit_bytes=LIMIT_BYTES)
@@ -54,6 +64,12 @@ def load_mechanism(source: str | Path, *, name: str = "") -> Mechanism:
     except InvalidInput as error:
         field = error.field if error.field.startswith(label) else f"{label}: {error.field}"
         raise MechanismError(field, error.problem) from None
+
+
+def _count(where: str, size: int, most: int) -> None:
+    """Refuse large lists before anything is made of them."""
+    if size > most:
+        raise SizeError(f"{where}: {size} is more than the limit of {most}")
 
 
 class _Reader:
@@ -74,11 +90,15 @@ class _Reader:
             self.degrees = unit == "degrees"
         if not isinstance(table["variables"], dict) or not table["variables"]:
             raise MechanismError("variables", "must map names to {type, range}")
-        variables = tuple(self._variable(str(k), v) for k, v in table["variables"].items())
+        _count("variables", len(table["variables"]), MAX_VARIABLES)
+        variables = tuple(
+            self._variable(checks.title("variables", k), v) for k, v in table["variables"].items()
+        )
         self.names = [v.name for v in variables]
         self.kinds = [v.kind for v in variables]
         if not isinstance(table["loops"], list) or not table["loops"]:
             raise MechanismError("loops", "must be a list of loops")
+        _count("loops", len(table["loops"]), MAX_LOOPS)
         target: Matrix | None = None
         loops = []
         for k, item in enumerate(table["loops"]):
@@ -87,16 +107,17 @@ class _Reader:
             target = pose if k == 0 else target
         if len(loops) > 1:
             target = None
-        return Mechanism(
-            str(table.get("name", "mechanism")), variables, tuple(loops), target=target
-        )
+        name = checks.title("name", table.get("name", "mechanism"))
+        return Mechanism(name, variables, tuple(loops), target=target)
 
     def _variable(self, name: str, data: Any) -> Variable:
         where = f"variables.{name}"
         table = self._table(where, {} if data is None else data, {"type", "range"}, set())
-        kind = str(table.get("type", "rotation"))
-        if kind not in ("rotation", "translation"):
-            raise MechanismError(f"{where}.type", f"must be rotation or translation, got {kind!r}")
+        kind = table.get("type", "rotation")
+        if not isinstance(kind, str) or kind not in ("rotation", "translation"):
+            raise MechanismError(
+                f"{where}.type", f"must be rotation or translation, got {shown(kind)}"
+            )
         if "range" not in table:
             if kind == "translation":
                 raise MechanismError(f"{where}.range", "is missing; a translation needs one")
@@ -110,14 +131,14 @@ class _Reader:
         table = self._table(where, data, {"name", "closure", "chain", "dh", "target"}, set())
         if ("chain" in table) == ("dh" in table):
             raise MechanismError(where, "needs either chain or dh")
-        closure = str(table.get("closure", "pose"))
-        if closure not in ("pose", "point"):
-            raise MechanismError(f"{where}.closure", f"must be pose or point, got {closure!r}")
+        closure = table.get("closure", "pose")
+        if not isinstance(closure, str) or closure not in ("pose", "point"):
+            raise MechanismError(f"{where}.closure", f"must be pose or point, got {shown(closure)}")
         key = "chain" if "chain" in table else "dh"
         steps = table[key]
         if not isinstance(steps, list) or not steps:
             raise MechanismError(f"{where}.{key}", "must be a list")
-        checks.count(f"{where}.{key}", len(steps), 200)
+        _count(f"{where}.{key}", len(steps), 200)
         factors: list[Constant | Motion] = []
         for k, step in enumerate(steps):
             place = f"{where}.{key}[{k}]"
@@ -126,7 +147,8 @@ class _Reader:
         if "target" in table:
             target = self._transform(f"{where}.target", table["target"])
             factors.append(Constant(inverse_transform(target)))
-        return Loop(tuple(factors), closure, str(table.get("name", where))), target
+        name = checks.title(f"{where}.name", table.get("name", where))
+        return Loop(tuple(factors), closure, name), target
 
     def _step(self, where: str, step: Any) -> list[Constant | Motion]:
         if not isinstance(step, dict) or len(step) != 1:
@@ -135,7 +157,7 @@ class _Reader:
         if key == "transform":
             return [Constant(self._transform(f"{where}.transform", value))]
         if key not in _STEPS:
-            checks.one_of(where, str(key), (*_STEPS, "transform"))
+            checks.one_of(where, key, (*_STEPS, "transform"))
         verb, axis_name = key.split("_")
         axis = AXES.index(axis_name)
         kind = "rotation" if verb == "rotate" else "translation"
@@ -187,9 +209,9 @@ class _Reader:
             result[:3, :3] = rpy_to_matrix(r, p, y)
         elif "quaternion" in table:
             q = np.array(self._vector(f"{where}.quaternion", table["quaternion"], 4))
-            norm = float(np.linalg.norm(q))
-            if not 0.99 < norm < 1.01:
-                raise MechanismError(f"{where}.quaternion", f"must be of norm 1, got {norm:g}")
+            norm = math.hypot(*q)
+            if abs(norm - 1.0) > MAX_NORM_DEFECT:
+                raise MechanismError(f"{where}.quaternion", f"must be of norm 1, got {norm:.7g}")
             result[:3, :3] = quaternion_to_matrix(q / norm)
         return result
 
@@ -199,7 +221,7 @@ class _Reader:
     @staticmethod
     def _vector(where: str, data: Any, size: int) -> list[float]:
         if not isinstance(data, list) or len(data) != size:
-            raise MechanismError(where, f"must be a list of {size} numbers, got {data!r}")
+            raise MechanismError(where, f"must be a list of {size} numbers, got {shown(data)}")
         return [checks.number(f"{where}[{k}]", x) for k, x in enumerate(data)]
 
     @staticmethod
@@ -210,7 +232,8 @@ class _Reader:
             )
         for key in data:
             if key not in known:
-                checks.one_of(f"{where}.{key}".lstrip("."), str(key), sorted(known))
+                place = key if isinstance(key, str) else shown(key)
+                checks.one_of(f"{where}.{place}".lstrip("."), key, sorted(known))
         for key in sorted(needed):
             if key not in data:
                 raise MechanismError(f"{where}.{key}".lstrip("."), "is missing")

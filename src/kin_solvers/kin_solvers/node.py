@@ -32,7 +32,7 @@ from kin_solvers.all_ik import solve_all_ik
 from kin_solvers.manifold import Manifold
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.mechanism_urdf import arm_from_urdf, loops_from_urdf
-from kin_solvers.mechanism_yaml import load_mechanism
+from kin_solvers.mechanism_yaml import MAX_NORM_DEFECT, load_mechanism
 from kin_solvers.plot import linkage_points
 from kin_solvers.solve import Settings, solve
 
@@ -400,8 +400,10 @@ def _matrix(field: str, pose: Pose) -> Array:
     if not (np.isfinite(q).all() and np.isfinite(p).all()):
         raise InvalidInput(field, "must be finite")
     norm = float(np.linalg.norm(q))
-    if not 0.99 < norm < 1.01:
-        raise InvalidInput(f"{field}.orientation", f"must be a quaternion of norm 1, got {norm:g}")
+    if abs(norm - 1.0) > MAX_NORM_DEFECT:
+        raise InvalidInput(
+            f"{field}.orientation", f"must be a quaternion of norm 1, got {norm:.7g}"
+        )
     return transform(quaternion_to_matrix(q / norm), p)
 
 

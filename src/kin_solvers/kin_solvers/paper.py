@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kin_solvers import paper_kernels
 from kin_solvers.errors import SizeError
+from kin_solvers.frontier import OneStage, with_known
 from kin_solvers.manifold import Counters
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.system import System
@@ -30,7 +31,7 @@ MAX_SCALARS = 16
 _TWO_PI = 2.0 * math.pi
 
 
-class PaperSearch:
+class PaperSearch(OneStage):
     """Fig. 2 and Fig. 3 of the paper on a mechanism.
 
     Args:
@@ -126,6 +127,15 @@ class PaperSearch:
             Counters(*(int(c) for c in counters[:4])),
             float(counters[4]),
         )
+
+    @property
+    def numbers(self) -> int:
+        """Numbers that a box holds."""
+        return self.scalars
+
+    def go_on(self, boxes: Boxes, limit: int, known: Boxes, flag: NDArray[np.int64]) -> Outcome:
+        """The same after others."""
+        return with_known(self.run(boxes, limit, flag), known)
 
     @property
     def arguments(self) -> tuple[Any, ...]:

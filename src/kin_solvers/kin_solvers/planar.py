@@ -118,6 +118,11 @@ class PlanarSystem:
     tables: tuple[object, ...]
 
     @property
+    def selects(self) -> bool:
+        """Whether the unknowns are some of the variables: no: they are sums of variables."""
+        return False
+
+    @property
     def size(self) -> int:
         """Number of unknowns."""
         return len(self.lower)

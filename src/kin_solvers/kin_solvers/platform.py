@@ -91,6 +91,11 @@ class PlatformSystem:
         return cls(system, chain.copy(), tables)
 
     @property
+    def selects(self) -> bool:
+        """Whether the unknowns are some of the variables: yes: those of the chain."""
+        return True
+
+    @property
     def size(self) -> int:
         """Number of unknowns."""
         return len(self.chain)

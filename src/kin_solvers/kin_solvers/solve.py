@@ -5,19 +5,37 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kin_common.errors import InvalidInput
-from kin_common.task import STOP_CANCELLED, Task
-from kin_solvers import fast_kernels, planar_kernels, platform_kernels
+from kin_common.checks import shown
+from kin_common.task import Task
+from kin_solvers import border, fast_kernels, planar_kernels, platform_kernels
+from kin_solvers.boxes import Boxes, Outcome
 from kin_solvers.certificate import Certifier
-from kin_solvers.errors import SettingsError
+from kin_solvers.errors import RequestError, SettingsError
+from kin_solvers.frontier import (
+    CHUNKS,
+    DONE,
+    FIRST_BOXES,
+    SEARCH,
+    Chunk,
+    Frontier,
+    Local,
+    OneStage,
+    Paused,
+    Search,
+    Step,
+    advance_one_stage,
+    begin,
+    run_rounds,
+    start,
+    with_known,
+)
 from kin_solvers.manifold import Counters, Manifold, connect
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.paper import PaperSearch
@@ -32,14 +50,10 @@ Array = NDArray[np.float64]
 
 _TWO_PI = 2.0 * math.pi
 _TURN_PAD = 1e-15
-#: Boxes that are processed before work is handed to threads.
-FIRST_BOXES = 400
 #: Boxes that a chunk processes at most before its leftovers are shared out again.
 CHUNK_BOXES = 800
 #: Work of a chunk (boxes times rows times vertices): some 50 ms, so that progress flows.
 CHUNK_WORK = 200_000
-#: Chunks per round; a constant, so that the answer does not depend on the number of threads.
-CHUNKS = 16
 #: Tuning of the fast method: raw rows above this half-width, preconditioned rows up to this one,
 #: factor of the regularisation, ratio of the longest side above which a box is split, sigmas from
 #: which on that holds.
@@ -50,6 +64,12 @@ SMALL_CLUSTER = 32
 MAX_CLUSTERED, MAX_CLUSTERS = 50_000, 200
 #: Times that boxes of unknowns are made smaller before the other variables are looked for.
 REFINEMENTS = 6
+#: The stage after them, and boxes that are brought to it at a time.
+FINISH, BATCH = REFINEMENTS + 1, 32
+#: What a stage without a quota may process.
+NO_QUOTA = 1 << 62
+#: Boxes that ``run`` may process in all stages, for each of the search.
+FINISH_FACTOR = 8
 #: The same for planar mechanisms, and for platforms.
 PLANAR_TUNING = np.array([0.5, 1.6, 0.05, 0.95, 0.0])
 #: Largest box of a platform's pose from which the many angles of its legs are looked for [rad, m].
@@ -84,94 +104,29 @@ class Settings:
     scheduler: str = ""
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.sigma) and self.sigma > 0.0):
-            raise SettingsError("sigma", f"must be greater than zero, got {self.sigma}")
-        if self.sigma < 1e-9:
-            raise SettingsError("sigma", f"must be at least 1e-9, got {self.sigma}")
-        if not (math.isfinite(self.rho) and 0.0 < self.rho < 1.0):
-            raise SettingsError("rho", f"must be between 0 and 1, got {self.rho}")
-        if self.method not in ("fast", "paper"):
-            raise SettingsError("method", f"must be 'fast' or 'paper', got {self.method!r}")
-        if self.engine not in ("local", "dask"):
-            raise SettingsError("engine", f"must be 'local' or 'dask', got {self.engine!r}")
-        if not 0 <= self.threads <= 256:
-            raise SettingsError("threads", f"must be between 0 and 256, got {self.threads}")
-        if self.max_boxes < 1:
-            raise SettingsError("max_boxes", f"must be at least 1, got {self.max_boxes}")
-        if self.max_bytes < 1 << 12:
-            raise SettingsError("max_bytes", f"must be at least 4096, got {self.max_bytes}")
+        sigma = border.number("sigma", self.sigma, SettingsError)
+        if sigma <= 0.0:
+            raise SettingsError("sigma", f"must be greater than zero, got {sigma}")
+        if sigma < 1e-9:
+            raise SettingsError("sigma", f"must be at least 1e-9, got {sigma}")
+        rho = border.number("rho", self.rho, SettingsError)
+        if not 0.0 < rho < 1.0:
+            raise SettingsError("rho", f"must be between 0 and 1, got {rho}")
+        border.choice("method", self.method, ("fast", "paper"))
+        border.choice("engine", self.engine, ("local", "dask"))
+        border.text("scheduler", self.scheduler, SettingsError)
+        if not isinstance(self.certify, (bool, np.bool_)):
+            raise SettingsError("certify", f"must be true or false, got {shown(self.certify)}")
+        whole = {
+            "threads": border.whole("threads", self.threads, 0, 256),
+            "max_boxes": border.whole("max_boxes", self.max_boxes, 1),
+            "max_bytes": border.whole("max_bytes", self.max_bytes, 1 << 12),
+        }
+        for name, value in {"sigma": sigma, "rho": rho, **whole}.items():
+            object.__setattr__(self, name, value)  # numpy's numbers become Python's
 
 
-@dataclass(frozen=True)
-class Boxes:
-    """Boxes to go on from (system units).
-
-    Attributes:
-        lower: Lower ends, shape (N, ...).
-        upper: Upper ends, shape (N, ...).
-        share: Share of the search volume of each, shape (N,).
-    """
-
-    lower: Array
-    upper: Array
-    share: Array
-
-    def __len__(self) -> int:
-        return len(self.share)
-
-    def part(self, index: slice) -> Boxes:
-        """Some of the boxes."""
-        return Boxes(self.lower[index], self.upper[index], self.share[index])
-
-    @classmethod
-    def joined(cls, parts: list[Boxes], size: int) -> Boxes:
-        """Boxes of several lists, in order."""
-        if not parts:
-            return cls(np.empty((0, size)), np.empty((0, size)), np.empty(0))
-        return cls(
-            np.concatenate([p.lower for p in parts]),
-            np.concatenate([p.upper for p in parts]),
-            np.concatenate([p.share for p in parts]),
-        )
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one chunk of work gave: found boxes, boxes left, counters, settled share."""
-
-    found_lower: Array
-    found_upper: Array
-    left: Boxes
-    counters: Counters
-    settled: float
-
-
-class Search(Protocol):
-    """One method: works on boxes until they are settled or a limit is reached.
-
-    Attributes:
-        chunk: Boxes that make a chunk of work; depends on the mechanism only.
-    """
-
-    chunk: int
-
-    def initial(self) -> Boxes:
-        """The whole search space."""
-
-    def resumed(self, lower: Array, upper: Array, share: Array) -> Boxes:
-        """Boxes of configurations as boxes of this method."""
-
-    def run(self, boxes: Boxes, limit: int, flag: NDArray[np.int64]) -> Outcome:
-        """Process at most ``limit`` boxes."""
-
-    def to_angles(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        """Found boxes as boxes of configurations in the mechanism's units."""
-
-    def unfinished(self, boxes: Boxes) -> Boxes:
-        """Boxes that are left, as boxes of configurations in the mechanism's units."""
-
-
-class FastSearch:
+class FastSearch(OneStage):
     """The fast method on a system."""
 
     def __init__(self, system: System, sigma: float, rho: float) -> None:
@@ -192,11 +147,30 @@ class FastSearch:
         """Boxes of configurations as boxes of the system."""
         return Boxes(lower * self.system.unit, upper * self.system.unit, share.copy())
 
-    def run(self, boxes: Boxes, limit: int, flag: NDArray[np.int64]) -> Outcome:
-        """Process at most ``limit`` boxes, depth first."""
+    @property
+    def numbers(self) -> int:
+        """Numbers that a box holds."""
+        return self.system.size
+
+    def run(
+        self, boxes: Boxes, limit: int, flag: NDArray[np.int64], last: Boxes | None = None
+    ) -> Outcome:
+        """Process at most ``limit`` boxes, depth first.
+
+        Args:
+            boxes: The boxes, first one first.
+            limit: Boxes to process at most.
+            flag: Stop when flag[0] is not 0.
+            last: The box that was found last, with which the next one may be merged.
+        """
         return _run_kernel(
-            fast_kernels.search, self.tables, boxes, limit, flag, self.sigma, self.rho, TUNING
+            fast_kernels.search, self.tables, boxes, limit, flag, self.sigma, self.rho, TUNING, last
         )
+
+    def go_on(self, boxes: Boxes, limit: int, known: Boxes, flag: NDArray[np.int64]) -> Outcome:
+        """The same after others, of which the last found box may grow."""
+        outcome = self.run(boxes, limit, flag, known.part(slice(-1, None)))
+        return with_known(outcome, known.part(slice(None, -1)))
 
     def to_angles(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Boxes in the mechanism's units, cyclic angles with their middle in [-pi, pi]."""
@@ -213,6 +187,7 @@ class Reduced(Protocol):
 
     Attributes:
         system: The mechanism in normal form.
+        selects: Whether the unknowns are some of the variables.
         size: Number of unknowns.
         lower: Lower ends of the unknowns, shape (U,).
         upper: Upper ends.
@@ -221,6 +196,8 @@ class Reduced(Protocol):
 
     @property
     def system(self) -> System: ...
+    @property
+    def selects(self) -> bool: ...
     @property
     def size(self) -> int: ...
     @property
@@ -240,8 +217,9 @@ class Reduced(Protocol):
 class ReducedSearch:
     """The fast method on fewer unknowns, then on all variables.
 
-    Found boxes of unknowns are brought to all variables, where they may be wider than sigma, and
-    finished there by the general method.
+    Found boxes of unknowns are made smaller as long as their number does not grow, brought to all
+    variables, where they may be wider than sigma, and finished there by the general method. The
+    stages of a chunk: ``SEARCH``, one for each refinement, ``FINISH``.
     """
 
     def __init__(
@@ -262,78 +240,148 @@ class ReducedSearch:
         self.rho = rho
         self.chunk = CHUNK_BOXES
 
+    @property
+    def numbers(self) -> int:
+        """Numbers that a box holds at most."""
+        return max(self.reduced.size, self.reduced.system.size)
+
     def initial(self) -> Boxes:
         """The whole search space."""
         return Boxes(self.reduced.lower[None].copy(), self.reduced.upper[None].copy(), np.ones(1))
 
     def resumed(self, lower: Array, upper: Array, share: Array) -> Boxes:
-        """Boxes of configurations as boxes of unknowns."""
+        """Boxes of configurations as boxes of unknowns, which may hold more."""
         unit = self.reduced.system.unit
         return Boxes(*self.reduced.from_joints(lower * unit, upper * unit), share.copy())
 
-    def run(self, boxes: Boxes, limit: int, flag: NDArray[np.int64]) -> Outcome:
-        """Process at most ``limit`` boxes, depth first, and finish what was found."""
-        first = _run_kernel(
-            self.kernel, self.reduced.tables, boxes, limit, flag, self.sigma, self.rho, self.tuning
-        )  # fmt: skip
-        first = self._refined(first, flag)
-        lower, upper, _ = self.reduced.to_joints(first.found_lower, first.found_upper)
-        n = len(lower)
-        if n == 0:
-            return replace(first, found_lower=lower, found_upper=upper)
-        left, found_lower, found_upper = Boxes(lower, upper, np.zeros(n)), [], []
-        counters = first.counters
-        while len(left) and flag[0] == 0:
-            last = self.finish.run(left, 1_000_000, flag)
-            found_lower.append(last.found_lower)
-            found_upper.append(last.found_upper)
-            counters = replace(counters, reductions=counters.reductions + last.counters.reductions)
-            left = last.left
-        back = Boxes(*self.reduced.from_joints(left.lower, left.upper), left.share)
-        none = [np.empty((0, lower.shape[1]))]
-        return Outcome(
-            np.concatenate(found_lower or none),
-            np.concatenate(found_upper or none),
-            Boxes.joined([first.left, back], self.reduced.size),
-            counters,
-            first.settled,
-        )
+    def given(self, lower: Array, upper: Array, share: Array, quota: int) -> list[Chunk]:
+        """Chunks that search boxes of configurations and nothing beyond them.
 
-    def _refined(self, outcome: Outcome, flag: NDArray[np.int64]) -> Outcome:
-        """Smaller boxes around isolated solutions: as long as sigma shrinks and their number not.
-
-        The other variables are easily found if the unknowns are known well.
+        Where the unknowns are some of the variables, a box that leaves the others free begins with
+        them. Any other would grow on the way to the unknowns and back, and a search that is given
+        back its own open boxes might never end: it is searched in all variables.
         """
-        sigma = self.sigma
-        for _ in range(REFINEMENTS):
-            n = len(outcome.found_lower)
-            boxes = Boxes(outcome.found_lower, outcome.found_upper, np.zeros(n))
-            sigma = 0.25 * sigma
-            if n == 0 or float(sigma.min()) < 1e-9:
-                break
-            finer = _run_kernel(
-                self.kernel, self.reduced.tables, boxes, 4 * n + 40, flag, sigma, self.rho,
-                self.tuning,
-            )  # fmt: skip
-            if len(finer.left) or len(finer.found_lower) > 1.5 * n + 4:
-                break
-            outcome = replace(
-                outcome,
-                found_lower=finer.found_lower,
-                found_upper=finer.found_upper,
-                counters=replace(
-                    outcome.counters,
-                    reductions=outcome.counters.reductions + finer.counters.reductions,
-                ),
+        system = self.reduced.system
+        unit = system.unit
+        whole = np.zeros(len(lower), dtype=bool)
+        chunks = []
+        if self.reduced.selects:
+            boxes = self.resumed(lower, upper, share)
+            low, high, _ = self.reduced.to_joints(boxes.lower, boxes.upper)
+            slack = 1e-12 * (1.0 + np.abs(low) + np.abs(high))
+            whole = np.all((low >= lower * unit - slack) & (high <= upper * unit + slack), axis=1)
+            if whole.any():
+                chunks = [begin(Boxes(boxes.lower[whole], boxes.upper[whole], share[whole]), quota)]
+        rest = Boxes(lower[~whole] * unit, upper[~whole] * unit, share[~whole])
+        none = Boxes.none(self.reduced.size)
+        count = min(CHUNKS, len(rest))
+        for i in range(count):
+            part = rest.part(slice(i, None, count))
+            found = Boxes.none(self.reduced.system.size)
+            chunks.append(Chunk(FINISH, part, NO_QUOTA, found, none, none))
+        return chunks
+
+    def run(self, boxes: Boxes, limit: int, flag: NDArray[np.int64]) -> Outcome:
+        """Process at most ``limit`` boxes, depth first, and finish what was found for a while."""
+        step = self.advance(begin(boxes, limit), FINISH_FACTOR * (limit + 100), flag)
+        chunk = step.chunk
+        none = Boxes.none(self.finish.system.size)
+        found = chunk.found if chunk.stage in (FINISH, DONE) else none
+        left = [chunk.left, *self._of_unknowns(chunk)]
+        if chunk.stage == FINISH:
+            back = self.reduced.from_joints(chunk.open.lower, chunk.open.upper)
+            left.append(Boxes(*back, chunk.open.share))
+        rest = Boxes.joined(left, self.reduced.size)
+        return Outcome(found.lower, found.upper, rest, step.counters, step.settled)
+
+    def advance(self, chunk: Chunk, limit: int, flag: NDArray[np.int64]) -> Step:
+        """Go on with a chunk, through its stages, for at most ``limit`` boxes."""
+        counters, settled = Counters(), 0.0
+        while True:
+            step = advance_one_stage(
+                lambda boxes, most, held: self._go_on(boxes, most, held, flag),
+                chunk,
+                limit - counters.processed,
+                flag,
             )
-        return outcome
+            counters, settled = counters + step.counters, settled + step.settled
+            chunk = step.chunk
+            if len(chunk.open) and chunk.quota:
+                return Step(chunk, counters, settled)
+            chunk = self._next_stage(chunk)
+            if chunk.done:
+                return Step(chunk, counters, settled)
+
+    def _go_on(self, boxes: Boxes, most: int, held: Chunk, flag: NDArray[np.int64]) -> Outcome:
+        """Process boxes of the stage that a chunk is in."""
+        if held.stage == FINISH:
+            return self.finish.go_on(boxes, most, held.found, flag)
+        sigma = self.sigma * 0.25**held.stage
+        outcome = _run_kernel(
+            self.kernel, self.reduced.tables, boxes, most, flag, sigma, self.rho, self.tuning
+        )
+        # A box of unknowns is no solution yet.
+        outcome = replace(outcome, counters=replace(outcome.counters, solutions=0))
+        return with_known(outcome, held.found)
+
+    def _next_stage(self, chunk: Chunk) -> Chunk:
+        """What follows when a stage has come to its end."""
+        none = Boxes.none(self.reduced.size)
+        if chunk.stage == FINISH:
+            return self._waiting(chunk)
+        if chunk.stage == SEARCH:
+            chunk = replace(chunk, left=chunk.open, kept=chunk.found)
+        elif len(chunk.open) or len(chunk.found) > 1.5 * len(chunk.kept) + 4:
+            return self._finished(chunk)  # a curve: smaller boxes would only be more boxes
+        else:
+            chunk = replace(chunk, kept=chunk.found)
+        n, stage = len(chunk.kept), chunk.stage + 1
+        if n == 0 or stage > REFINEMENTS or float(self.sigma.min()) * 0.25**stage < 1e-9:
+            return self._finished(chunk)
+        return replace(chunk, stage=stage, open=chunk.kept, found=none, quota=4 * n + 40)
+
+    def _finished(self, chunk: Chunk) -> Chunk:
+        """The chunk with its kept boxes waiting for the last stage."""
+        none = Boxes.none(self.finish.system.size)
+        return self._waiting(replace(chunk, stage=FINISH, open=none, found=none))
+
+    def _waiting(self, chunk: Chunk) -> Chunk:
+        """Bring the next boxes that wait to all variables, a few at a time."""
+        while len(chunk.kept):
+            now, later = chunk.kept.part(slice(BATCH)), chunk.kept.part(slice(BATCH, None))
+            lower, upper, _ = self.reduced.to_joints(now.lower, now.upper)
+            chunk = replace(chunk, kept=later)
+            if len(lower):
+                return replace(chunk, open=Boxes.settled(lower, upper), quota=NO_QUOTA)
+        return replace(chunk, stage=DONE, open=Boxes.none(self.finish.system.size))
+
+    def _of_unknowns(self, chunk: Chunk) -> list[Boxes]:
+        """Boxes of unknowns that a chunk has yet to bring to their end, without its leftovers."""
+        if chunk.stage == DONE:
+            return []
+        return [chunk.kept] if chunk.stage == FINISH else [chunk.open, chunk.found]
 
     def to_angles(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Found boxes in the mechanism's units."""
         return self.finish.to_angles(lower, upper)
 
+    def solutions(self, chunk: Chunk) -> tuple[Array, Array]:
+        """What a chunk has found, in the mechanism's units."""
+        if chunk.stage in (FINISH, DONE):
+            return self.to_angles(chunk.found.lower, chunk.found.upper)
+        none = np.empty((0, self.finish.system.size))
+        return none, none
+
+    def open_boxes(self, chunk: Chunk) -> Boxes:
+        """What a chunk has left open, as boxes of all variables in the mechanism's units."""
+        boxes = Boxes.joined([*self._of_unknowns(chunk), chunk.left], self.reduced.size)
+        parts = [self.unfinished(boxes)] if len(boxes) else []
+        if chunk.stage == FINISH:
+            parts.append(self.finish.unfinished(chunk.open))
+        return Boxes.joined(parts, self.finish.system.size)
+
     def unfinished(self, boxes: Boxes) -> Boxes:
-        """Boxes that are left, as boxes of all variables."""
+        """Boxes of unknowns as boxes of all variables."""
         lower, upper, parent = self.reduced.to_joints(boxes.lower, boxes.upper)
         parts = np.bincount(parent, minlength=len(boxes))
         share = (boxes.share / np.maximum(parts, 1))[parent]
@@ -349,8 +397,12 @@ def _run_kernel(
     sigma: Array,
     rho: float,
     tuning: Array,
+    last: Boxes | None = None,
 ) -> Outcome:
-    """Give a compiled search its stack and take what it leaves."""
+    """Give a compiled search its stack and take what it leaves.
+
+    With the box that was found last, the result begins with this box, which may have grown.
+    """
     n, size = boxes.lower.shape
     capacity = n + min(limit, 64 * size) * fast_kernels.MOST_PIECES + 2
     stack_lower, stack_upper = np.empty((capacity, size)), np.empty((capacity, size))
@@ -358,9 +410,13 @@ def _run_kernel(
     # The first box is taken first: the kernel pops from the end.
     stack_lower[:n], stack_upper[:n] = boxes.lower[::-1], boxes.upper[::-1]
     share[:n] = boxes.share[::-1]
-    room = min(limit, 100_000) + 1
+    known = 0 if last is None else len(last)
+    room = min(limit, 100_000) + 1 + known
     found_lower, found_upper = np.empty((room, size)), np.empty((room, size))
     counters = np.zeros(6)
+    if last is not None and known:
+        found_lower[:known], found_upper[:known] = last.lower, last.upper
+        counters[5] = known
     left, found = kernel(
         tables, stack_lower, stack_upper, share, n, sigma, rho, limit, tuning, flag, found_lower,
         found_upper, counters,
@@ -415,44 +471,44 @@ def solve(
         mechanism: What to solve.
         settings: How; the defaults if None.
         task: Cancel, time budget and progress.
-        resume: An incomplete answer to go on from; its boxes are part of the new answer.
-        boxes: Boxes (lower, upper), each of shape (N, V) [rad, m], to search instead of the ranges.
+        resume: An incomplete answer of the same mechanism to go on from; its boxes are part of the
+            new answer. With the same method, sigma and rho the complete answer has the bits of one
+            that was never interrupted, unless time or cancel interrupted it.
+        boxes: Boxes (lower, upper), each of shape (N, V) [rad, m], to search instead of the ranges;
+            what reaches beyond the ranges is cut off.
 
     Returns:
         The cover, complete, or with its unfinished boxes when a budget ended the search.
+
+    Raises:
+        CuikError: An argument is refused; the error names it.
     """
-    settings = settings or Settings()
-    task = task or Task()
+    mechanism = border.instance("mechanism", mechanism, Mechanism)
+    settings = Settings() if settings is None else border.instance("settings", settings, Settings)
+    task = Task() if task is None else border.instance("task", task, Task)
     started = time.perf_counter()
     system = System.of(mechanism)
     search = make_search(mechanism, system, settings)
-    pending = _start(search, mechanism, resume, boxes)
+    frontier, asked = _start(search, mechanism, settings, resume, boxes)
     with task:
-        if settings.engine == "dask":
-            from kin_solvers.dask_engine import run_on_cluster
-
-            outcome, stopped = run_on_cluster(search, mechanism, pending, settings, task)
-        else:
-            outcome, stopped = _run_local(search, pending, settings, task)
-        lower, upper = search.to_angles(outcome.found_lower, outcome.found_upper)
+        frontier, stopped = _advance(search, mechanism, frontier, settings, task)
+        lower, upper = frontier.solutions(search)
         keep = _within(mechanism, lower, upper)
         lower, upper = lower[keep], upper[keep]
-        certified = np.zeros(len(lower), dtype=bool)
-        if settings.certify and len(lower) and task.flag[0] == 0:
+        raw = (lower, upper)
+        left = frontier.unfinished(search)
+        certified, extra = np.zeros(len(lower), dtype=bool), Counters()
+        examine = settings.certify and task.flag[0] == 0
+        if examine and len(left) and resume is not None and _examined(resume, raw):
+            lower, upper, certified = resume.lower, resume.upper, resume.certified
+        elif examine and len(lower):
             lower, upper, certified, extra = _certify(
                 mechanism, system, lower, upper, settings, task
             )
-            outcome = replace(outcome, counters=outcome.counters + extra)
-            if not isinstance(search, ReducedSearch):
+            if not len(left) and not isinstance(search, ReducedSearch):
                 keep = _not_phantoms(system, lower, upper, certified, settings, task)
                 lower, upper, certified = lower[keep], upper[keep], certified[keep]
-    left = search.unfinished(outcome.left)
-    if resume is not None:
-        lower = np.concatenate([resume.lower, lower])
-        upper = np.concatenate([resume.upper, upper])
-        certified = np.concatenate([resume.certified, certified])
     order = np.lexsort(np.concatenate([upper, lower], axis=1).T[::-1])
-    total = outcome.counters if resume is None else outcome.counters + resume.counters
     return Manifold(
         mechanism=mechanism,
         sigma=settings.sigma,
@@ -462,37 +518,85 @@ def solve(
         unfinished_lower=left.lower,
         unfinished_upper=left.upper,
         unfinished_share=left.share,
-        counters=total,
+        # What certificates take is counted once, when the search is done: they are made anew then.
+        counters=frontier.counters if len(left) else frontier.counters + extra,
         stopped=stopped,
         settled=1.0 if len(left) == 0 else max(0.0, 1.0 - float(left.share.sum())),
         solve_time=time.perf_counter() - started,
+        asked=asked,
+        paused=Paused(frontier, *raw, examined=examine),
     )
+
+
+def _examined(resume: Manifold, found: tuple[Array, Array]) -> bool:
+    """Whether certificates were looked for in these boxes before, and no box has come since."""
+    return resume.paused is not None and resume.paused.examined and resume.paused.found(found)
+
+
+def _question(mechanism: Mechanism, settings: Settings) -> str:
+    """What is searched and how: a frontier goes on with the same question only."""
+    return f"{mechanism.fingerprint} {settings.method} {settings.sigma!r} {settings.rho!r}"
 
 
 def _start(
     search: Search,
     mechanism: Mechanism,
+    settings: Settings,
     resume: Manifold | None,
     boxes: tuple[ArrayLike, ArrayLike] | None,
-) -> Boxes:
-    """The boxes to begin with."""
+) -> tuple[Frontier, str]:
+    """Where to begin, and whether the question is about the ranges or about given boxes."""
+    question = _question(mechanism, settings)
     size = len(mechanism.variables)
-    if resume is not None:
-        if resume.mechanism.names != mechanism.names:
-            raise InvalidInput("resume", "belongs to another mechanism")
-        return search.resumed(
-            resume.unfinished_lower, resume.unfinished_upper, resume.unfinished_share
+    quota = min(FIRST_BOXES, search.chunk)
+    if resume is None and boxes is None:
+        return start(question, [begin(search.initial(), quota)], size), "ranges"
+    if resume is None:
+        lower, upper = border.boxes(mechanism, boxes)
+        share = np.full(len(lower), 1.0 / len(lower))
+        return start(question, search.given(lower, upper, share, quota), size), "boxes"
+    if boxes is not None:
+        raise RequestError("boxes", "cannot be given together with resume")
+    resume = border.instance("resume", resume, Manifold)
+    if resume.mechanism.fingerprint != mechanism.fingerprint:
+        raise RequestError("resume", "belongs to another mechanism, target or range")
+    paused = resume.paused
+    if paused is not None and paused.frontier.question == question:
+        return paused.frontier, resume.asked
+    # Another method or sigma: the open boxes are searched anew, what was found stays found.
+    share = resume.unfinished_share
+    frontier = start(
+        question,
+        search.given(resume.unfinished_lower, resume.unfinished_upper, share, quota)
+        if len(share)
+        else [],
+        size,
+    )
+    found = (resume.lower, resume.upper) if paused is None else (paused.lower, paused.upper)
+    return (
+        replace(frontier, lower=found[0], upper=found[1], counters=resume.counters),
+        resume.asked,
+    )
+
+
+def _advance(
+    search: Search, mechanism: Mechanism, frontier: Frontier, settings: Settings, task: Task
+) -> tuple[Frontier, str]:
+    """Go on within the budgets, here or on a cluster."""
+    if settings.engine == "dask":
+        from kin_solvers.dask_engine import advance_on_cluster
+
+        return advance_on_cluster(search, mechanism, frontier, settings, task)
+    threads = settings.threads or os.cpu_count() or 1
+    with Local(search, task, threads) as runner:
+        return run_rounds(
+            search,
+            frontier,
+            runner,
+            task,
+            max_boxes=settings.max_boxes,
+            max_bytes=settings.max_bytes,
         )
-    if boxes is None:
-        return search.initial()
-    lower = np.asarray(boxes[0], dtype=np.float64).reshape(-1, size)
-    upper = np.asarray(boxes[1], dtype=np.float64).reshape(-1, size)
-    if lower.shape != upper.shape or not (np.isfinite(lower).all() and np.isfinite(upper).all()):
-        raise InvalidInput("boxes", "lower and upper must be finite and of one shape")
-    if np.any(lower > upper):
-        raise InvalidInput("boxes", "a lower end lies above its upper end")
-    n = len(lower)
-    return search.resumed(lower, upper, np.full(n, 1.0 / max(n, 1)))
 
 
 def _within(mechanism: Mechanism, lower: Array, upper: Array) -> NDArray[np.bool_]:
@@ -502,124 +606,6 @@ def _within(mechanism: Mechanism, lower: Array, upper: Array) -> NDArray[np.bool
         if not v.cyclic:
             keep &= (upper[:, k] >= v.lower - 1e-12) & (lower[:, k] <= v.upper + 1e-12)
     return keep
-
-
-class _Tally:
-    """Sums up outcomes and reports progress."""
-
-    def __init__(self, size: int, task: Task, open_share: float) -> None:
-        self.lower: list[Array] = []
-        self.upper: list[Array] = []
-        self.counters = Counters()
-        self.found = 0
-        self.size = size
-        self.task = task
-        self.base = 1.0 - open_share
-        self.settled = 0.0
-
-    def add(self, outcome: Outcome) -> None:
-        """Take in the outcome of a chunk."""
-        self.lower.append(outcome.found_lower)
-        self.upper.append(outcome.found_upper)
-        self.found += len(outcome.found_lower)
-        self.counters += outcome.counters
-        self.settled += outcome.settled
-
-    def report(self, queued: int) -> None:
-        """Tell the task how far it is."""
-        self.task.progress(
-            self.base + self.settled,
-            f"{self.found} solution boxes, {queued} boxes queued",
-            queued=float(queued),
-            solutions=float(self.found),
-            processed=float(self.counters.processed),
-        )
-
-    def outcome(self, left: Boxes) -> Outcome:
-        """Everything together."""
-        empty = [np.empty((0, *left.lower.shape[1:]))]
-        return Outcome(
-            np.concatenate(self.lower or empty),
-            np.concatenate(self.upper or empty),
-            left,
-            self.counters,
-            self.settled,
-        )
-
-
-Runner = Callable[[list[Boxes], int], Iterable[Outcome]]
-
-
-def _run_local(
-    search: Search, pending: Boxes, settings: Settings, task: Task
-) -> tuple[Outcome, str]:
-    """Solve in this process: a first stretch in one thread, then rounds of chunks in threads."""
-    threads = settings.threads or os.cpu_count() or 1
-    with ThreadPoolExecutor(max_workers=threads) if threads > 1 else _Inline() as pool:
-
-        def runner(chunks: list[Boxes], limit: int) -> Iterable[Outcome]:
-            return pool.map(lambda chunk: search.run(chunk, limit, task.flag), chunks)
-
-        return run_rounds(search, pending, settings, task, runner)
-
-
-class _Inline:
-    """The interface of a pool, in the calling thread."""
-
-    def __enter__(self) -> _Inline:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def map(self, function: Callable[[Boxes], Outcome], chunks: list[Boxes]) -> Iterable[Outcome]:
-        """Run one after the other."""
-        return (function(chunk) for chunk in chunks)
-
-
-def run_rounds(
-    search: Search, pending: Boxes, settings: Settings, task: Task, runner: Runner
-) -> tuple[Outcome, str]:
-    """Rounds of chunks: share out, run, gather the leftovers, until done or out of budget.
-
-    How boxes are shared out depends on the boxes only, so the answer does not depend on the runner.
-    """
-    size = pending.lower.shape[1:]
-    per_box = 16 * int(np.prod(size)) + 8
-    tally = _Tally(int(np.prod(size)), task, float(pending.share.sum()))
-    most = min(FIRST_BOXES, search.chunk, settings.max_boxes)
-    first = search.run(pending, most, task.flag)
-    tally.add(first)
-    pending = first.left
-    stopped = ""
-    while len(pending):
-        if task.stopped:
-            stopped = "cancelled" if task.flag[0] == STOP_CANCELLED else "time"
-            break
-        budget = settings.max_boxes - tally.counters.processed
-        if budget <= 0:
-            stopped = "boxes"
-            break
-        if (len(pending) + tally.found) * per_box > settings.max_bytes:
-            stopped = "memory"
-            break
-        tally.report(len(pending))
-        count = min(CHUNKS, len(pending), budget)
-        limit = max(1, min(search.chunk, budget // count))
-        chunks = [pending.part(slice(i, None, count)) for i in range(count)]
-        rest: list[Boxes] = []
-        for outcome in runner(chunks, limit):
-            tally.add(outcome)
-            rest.append(outcome.left)
-            waiting = sum(len(r) for r in rest) + sum(len(c) for c in chunks[len(rest) :])
-            tally.report(waiting)
-        pending = Boxes(
-            np.concatenate([r.lower for r in rest]),
-            np.concatenate([r.upper for r in rest]),
-            np.concatenate([r.share for r in rest]),
-        )
-    tally.report(len(pending))
-    return tally.outcome(pending), stopped
 
 
 def _certify(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kin_common.errors import InvalidInput, KinError
-from kin_common.yamls import load_yaml
+from kin_common.yamls import LIMIT_BYTES, load_yaml
 from kin_tools.options import bag_parser
 
 __all__ = ["main"]
@@ -255,7 +255,9 @@ def _ask(options: argparse.Namespace) -> int:
     from kin_tools.bags.ask import outputs_of_messages, read_exchanges, record_exchanges
     from kin_tools.bags.writer import BagWriter
 
-    exchanges = read_exchanges(load_yaml(options.questions), str(options.questions))
+    exchanges = read_exchanges(
+        load_yaml(options.questions, longest_word=LIMIT_BYTES), str(options.questions)
+    )
     outputs = outputs_of_messages(exchanges)
     with BagWriter(options.bag, storage=options.storage) as writer:
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kin_common.errors import InvalidInput, KinError, StatusCode
-from kin_common.yamls import load_yaml
+from kin_common.yamls import LIMIT_BYTES, load_yaml
 from kin_tools.options import call_parser
 
 __all__ = ["main", "status_text"]
@@ -28,10 +28,10 @@ def status_text(code: int) -> str:
 
 def _read_request(text: str) -> Any:
     if text == "-":
-        return load_yaml(sys.stdin.read(), name="standard input")
+        return load_yaml(sys.stdin.read(), name="standard input", longest_word=LIMIT_BYTES)
     if text.startswith("@"):
-        return load_yaml(Path(text[1:]))
-    return load_yaml(text, name="request")
+        return load_yaml(Path(text[1:]), longest_word=LIMIT_BYTES)
+    return load_yaml(text, name="request", longest_word=LIMIT_BYTES)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kin_common.errors import InvalidInput, KinError, StatusCode
-from kin_common.yamls import load_yaml
+from kin_common.yamls import LIMIT_BYTES, load_yaml
 from kin_tools.call import status_text
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def read_questions(folder: Path, nodes: Sequence[str]) -> list[Question]:
     """
     questions: list[Question] = []
     for file in sorted(folder.glob("*.yaml")):
-        entries = load_yaml(file)
+        entries = load_yaml(file, longest_word=LIMIT_BYTES)
         if not isinstance(entries, list):
             raise InvalidInput(str(file), "expected a list of questions")
         for number, entry in enumerate(entries):

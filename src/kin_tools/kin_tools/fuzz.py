@@ -2,7 +2,8 @@
 
 A message class knows the types of its fields, so one generator serves all interfaces, also those
 that are yet to be written: numbers that are NaN, infinite or huge, arrays that are empty, oversized
-or do not fit their counts, texts that are garbage, bombs or paths. Half of the messages are a valid
+or do not fit their counts, names of a million characters, texts that are garbage, bombs or paths.
+Half of the messages are a valid
 one with a few wounds, which get further into a node than pure noise does. All of it follows from a
 seed: the report names the number of each message, and :meth:`Fuzzer.request` makes it again.
 """
@@ -38,7 +39,14 @@ from kin_tools.messages import find_type
 if TYPE_CHECKING:
     from kin_tools.client import Client
 
-__all__ = ["FuzzReport", "Fuzzer", "fuzz_action", "fuzz_service", "fuzz_topic"]
+__all__ = [
+    "FuzzReport",
+    "Fuzzer",
+    "fuzz_action",
+    "fuzz_parameters",
+    "fuzz_service",
+    "fuzz_topic",
+]
 
 _FLOATS = (
     *(math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, math.pi, -math.pi, 0.1, 1e-3, 1e-9),
@@ -59,6 +67,21 @@ _XML_BOMB = (
 )
 _YAML_BOMB = "a0: &a0 [x]\n" + "".join(
     f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]\n" for k in range(1, 10)
+)
+#: Lengths of names that no screen, log or file system takes.
+_LONG_NAMES = (256, 1001, 4097, 70_000, 1_000_000)
+#: Descriptions that are right but for the length of a name.
+_NAMED = (
+    '<robot name="{0}"><link name="base"/></robot>',
+    '<robot name="r"><link name="{0}"/></robot>',
+    '<robot name="r"><link name="a"/><link name="b"/><joint name="{0}" type="revolute">'
+    '<parent link="a"/><child link="b"/></joint></robot>',
+    '<mujoco model="{0}"><worldbody><body name="b"/></worldbody></mujoco>',
+    "name: {0}\nlinks: [{{name: base}}]\n",
+    "links:\n- {{name: base}}\n- {{name: {0}}}\n",
+    "{0}: 1\n",
+    "- {{op: add_link, name: {0}}}",
+    "- {{op: {0}}}",
 )
 _TEXTS = (
     *("", " ", "x", "0", "-1", "nan", "null", "true", "~", "joint1", "base_link", "a" * 300),
@@ -229,6 +252,11 @@ class Fuzzer:
             return "".join(chr(self._random.randrange(1, 0x2FFF)) for _ in range(count))
         if depth == 0 and draw < 0.41:
             return self._random.choice(("x", "[", "- a\n")) * self._largest
+        if draw < 0.46:
+            long = self._random.choice(("x", "\u00e4", "a/", "~")) * self._random.choice(
+                _LONG_NAMES if depth == 0 else _LONG_NAMES[:3]
+            )
+            return long if draw < 0.435 else self._random.choice(_NAMED).format(long)
         return self._random.choice(_TEXTS)
 
     def _number(self, name: str, field_name: str) -> Any:
@@ -432,6 +460,158 @@ def _pump(
     collect()
     report.unanswered += sorted(waiting)
     return report
+
+
+def fuzz_parameters(
+    client: Client,
+    node: str,
+    count: int,
+    *,
+    seed: int = 0,
+    patience: float = 60.0,
+    stop: Callable[[], bool] = lambda: False,
+) -> FuzzReport:
+    """Change every parameter that a node declares while it runs, to right values and wrong ones.
+
+    What the node has accepted is set back in the end. The answers are counted as "accepted" and
+    "refused"; a request counts as answered if every value in it was.
+
+    Args:
+        client: Asks.
+        node: Full name of the node.
+        count: Requests to send.
+        seed: Decides what is sent.
+        patience: A request without an answer for so long counts as unanswered [s].
+        stop: Ends the run when it returns True.
+    """
+    from rcl_interfaces.srv import (
+        DescribeParameters,
+        GetParameters,
+        ListParameters,
+        SetParameters,
+    )
+
+    def ask(kind: Any, name: str, request: Any) -> Any:
+        return client.call(f"{node}/{name}", kind, request, wait=20.0, timeout=patience)
+
+    names = list(ask(ListParameters, "list_parameters", ListParameters.Request()).result.names)
+    known = ask(DescribeParameters, "describe_parameters", DescribeParameters.Request(names=names))
+    before = ask(GetParameters, "get_parameters", GetParameters.Request(names=names)).values
+    draw = ParameterDraw(seed, list(known.descriptors))
+    caller = client.node.create_client(SetParameters, f"{node}/set_parameters")
+    report = _ParameterReport(f"{node} parameters")
+
+    def send(number: int) -> Any:
+        return caller.call_async(SetParameters.Request(parameters=draw.changes(number)))
+
+    try:
+        client.spin_until(caller.service_is_ready, 20.0, stop)
+        _pump(client, report, send, count, 2, patience, stop)
+        usual = [
+            _parameter(descriptor.name, value)
+            for descriptor, value in zip(known.descriptors, before, strict=True)
+            if not descriptor.read_only
+        ]
+        # Twice: one value may have to be back before another one can be.
+        for _ in range(2):
+            ask(SetParameters, "set_parameters", SetParameters.Request(parameters=usual))
+    finally:
+        client.node.destroy_client(caller)
+    return report
+
+
+class _ParameterReport(FuzzReport):
+    def take(self, number: int, answer: Any) -> None:
+        """Note what became of each value of a request."""
+        self.answered += 1
+        for result in answer.results:
+            self.codes["accepted" if result.successful else "refused"] += 1
+            if len(result.reason) > _LONGEST_REASON:
+                self.sentences.setdefault(result.reason[:200], number)
+
+
+#: A refusal that is longer repeats what was sent.
+_LONGEST_REASON = 1500
+
+
+def _parameter(name: str, value: Any) -> Any:
+    from rcl_interfaces.msg import Parameter
+
+    return Parameter(name=name, value=value)
+
+
+class ParameterDraw:
+    """Draws values for declared parameters; the same seed draws the same ones.
+
+    Args:
+        seed: Decides everything.
+        descriptors: What the node says of its parameters.
+    """
+
+    def __init__(self, seed: int, descriptors: Sequence[Any]) -> None:
+        self._seed = seed
+        self._descriptors = descriptors
+        self._random = random.Random(seed)  # noqa: S311
+        self._texts = Fuzzer(seed)
+
+    def changes(self, number: int) -> list[Any]:
+        """The parameters of the request with a given number; each in turn gets its share."""
+        self._random = random.Random(f"{self._seed} parameters {number}")  # noqa: S311
+        self._texts._random = self._random
+        chosen = [self._descriptors[number % len(self._descriptors)]]
+        while self._random.random() < 0.3:
+            chosen.append(self._random.choice(self._descriptors))
+        made = [_parameter(one.name, self._value(one)) for one in chosen]
+        if self._random.random() < 0.05:
+            made.append(_parameter(self._texts._text(0), self._value(chosen[0])))  # a name of none
+        return made
+
+    def _value(self, descriptor: Any) -> Any:
+        from rcl_interfaces.msg import ParameterType, ParameterValue
+
+        kinds = ParameterType
+        kind = descriptor.type
+        if self._random.random() < 0.3:  # another type, or one that does not exist
+            kind = self._random.choice((*range(10), 10, 200, 255))
+        value = ParameterValue(type=kind)
+        ends = descriptor.floating_point_range or descriptor.integer_range
+        low, high = (ends[0].from_value, ends[0].to_value) if ends else (-10.0, 10.0)
+        inside = self._random.random() < 0.5
+        if kind == kinds.PARAMETER_BOOL:
+            value.bool_value = self._random.random() < 0.5
+        elif kind in (kinds.PARAMETER_INTEGER, kinds.PARAMETER_INTEGER_ARRAY):
+            drawn = [self._integer(low, high, inside) for _ in range(self._count())]
+            value.integer_value, value.integer_array_value = drawn[0], drawn
+        elif kind in (kinds.PARAMETER_DOUBLE, kinds.PARAMETER_DOUBLE_ARRAY):
+            reals = [self._real(low, high, inside) for _ in range(self._count())]
+            value.double_value, value.double_array_value = reals[0], reals
+        elif kind in (kinds.PARAMETER_STRING, kinds.PARAMETER_STRING_ARRAY):
+            allowed = descriptor.additional_constraints.removeprefix("one of: ").split(", ")
+            texts = [
+                self._random.choice(allowed) if inside else self._texts._text(0)
+                for _ in range(min(self._count(), 20))
+            ]
+            value.string_value, value.string_array_value = texts[0], texts
+        elif kind == kinds.PARAMETER_BOOL_ARRAY:
+            value.bool_array_value = [True] * self._count()
+        elif kind == kinds.PARAMETER_BYTE_ARRAY:
+            value.byte_array_value = [b"x"] * self._count()
+        return value
+
+    def _count(self) -> int:
+        return self._random.choice((1, 1, 2, 3, 4, 6, 7, 100, 20_000))
+
+    def _integer(self, low: float, high: float, inside: bool) -> int:
+        if inside and math.isfinite(low) and math.isfinite(high):
+            # Near the lower end as often as far: a million threads or blocks are no test.
+            top = int(min(high, low + self._random.choice((1, 10, 100))))
+            return self._random.randint(int(low), max(int(low), top))
+        return self._random.choice((0, -1, 1, 2**31, -(2**31), 2**63 - 1, -(2**63)))
+
+    def _real(self, low: float, high: float, inside: bool) -> float:
+        if inside and math.isfinite(low) and math.isfinite(high):
+            return self._random.uniform(low, high)
+        return self._random.choice(_FLOATS)
 
 
 def fuzz_topic(

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kin_common.errors import InvalidInput
-from kin_common.yamls import load_yaml
+from kin_common.yamls import LIMIT_BYTES, load_yaml
 from kin_tools.errors import LaunchError
 from kin_tools.launch_tree import Element, read_launch_file
 from kin_tools.parameter_values import ParameterValue, ValueProblem, parse_value, perform_value
@@ -254,7 +254,7 @@ class _Evaluator:
     def parameter_file(self, param: Element) -> Path:
         file = Path(os.path.abspath(self.text(param, "from")))
         try:
-            content = load_yaml(file)
+            content = load_yaml(file, longest_word=LIMIT_BYTES)
         except InvalidInput as error:
             raise param.error(str(error)) from None
         if not isinstance(content, dict) or not _holds_parameters(content):

@@ -1,7 +1,10 @@
 """Bags as files: both storages, splits, compression, kills, and hostile input."""
 
 import array
+import contextlib
 import os
+import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -264,6 +267,44 @@ def test_bags_of_other_writers(tmp_path, mode, storage, version, capsys):
     assert [message.header.stamp.sec for message in decoded] == list(range(10))
     assert main(["info", str(tmp_path / "b")]) == 0
     assert "/joints: 10 x sensor_msgs/msg/JointState" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("mode", ["NONE", "FILE", "MESSAGE"])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_bag_that_is_cut_off_anywhere_is_read_or_refused_in_a_sentence(
+    tmp_path, mode, storage, capsys
+):
+    from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+
+    book = TypeBook()
+    writer = Writer(tmp_path / "b", version=9, storage_plugin=StoragePlugin[storage.upper()])
+    writer.set_compression(CompressionMode[mode], CompressionFormat.ZSTD)
+    with writer:
+        connection = writer.add_connection(
+            "/joints", "sensor_msgs/msg/JointState", typestore=book.store
+        )
+        for number in range(50):
+            writer.write(connection, number, joints(number))
+    draw = random.Random(5)
+    whole = next(p for p in (tmp_path / "b").iterdir() if p.name != "metadata.yaml")
+    content = whole.read_bytes()
+    for trial in range(12):
+        path = tmp_path / f"cut{trial}"
+        shutil.copytree(tmp_path / "b", path)
+        cut = path / whole.name
+        if trial % 3:
+            cut.write_bytes(content[: draw.randrange(len(content))])
+        else:
+            spoilt = bytearray(content)
+            for _ in range(20):
+                spoilt[draw.randrange(len(spoilt))] = draw.randrange(256)
+            cut.write_bytes(spoilt)
+        code = main(["info", str(path)])
+        said = capsys.readouterr()
+        assert code in (0, 2)
+        assert code == 0 or str(path) in said.err
+        with contextlib.suppress(InvalidInput), open_bag(path) as bag:
+            list(bag.records())
 
 
 def test_bag_without_definitions_uses_the_installed_ones(tmp_path):

@@ -17,8 +17,8 @@ from kin_common.errors import KinError
 from kin_common.node import KinNode
 from kin_common.parameters import ParameterSet
 from kin_common.testing import wait_until
-from kin_tools.dashboard.cuik import along_curve
 from kin_tools.dashboard.controller import ControllerPanel
+from kin_tools.dashboard.cuik import along_curve
 from kin_tools.dashboard.markers import MarkerScene
 from kin_tools.dashboard.node import Dashboard, free_port
 from kin_tools.dashboard.panel import type_name
@@ -305,7 +305,9 @@ def test_a_panel_that_failed_once_recovers_and_the_others_go_on(ros, monkeypatch
     dashboard = ros.add(Dashboard, {"port": 0, "rate": 20.0})
     drawn = {panel.key: 0 for panel in dashboard.panels}
     for panel in dashboard.panels:
-        monkeypatch.setattr(panel, "draw", lambda key=panel.key: drawn.update({key: drawn[key] + 1}))
+        monkeypatch.setattr(
+            panel, "draw", lambda key=panel.key: drawn.update({key: drawn[key] + 1})
+        )
         dashboard.guarded[f"panel {panel.key}"].action = panel.draw
     page, other = Looking(), Looking()
     dashboard.page._sessions.update({1: page, 2: other})
@@ -330,7 +332,9 @@ def test_a_panel_that_failed_once_recovers_and_the_others_go_on(ros, monkeypatch
         lambda: dashboard.diagnostics.status().level == DiagnosticStatus.OK, 20.0, "its recovery"
     )
     page.broken = 3
-    wait_until(lambda: page.broken == 0 and page.updates > other.updates - 2, 20.0, "the other page")
+    wait_until(
+        lambda: page.broken == 0 and page.updates > other.updates - 2, 20.0, "the other page"
+    )
     dashboard.page._sessions.clear()
 
 

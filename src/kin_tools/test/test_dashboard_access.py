@@ -401,7 +401,7 @@ def _unpacked(data):
 
 
 def test_the_event_of_asyncio_itself_is_walked_by_the_one_who_pushes():
-    """The case that is mended above, so that its mending can be dropped when viser no longer needs it."""
+    """Fails when viser no longer needs what is mended above."""
     loop = asyncio.new_event_loop()
     base = _infra.AsyncMessageBuffer.__mro__[1]
     buffer = base(loop, persistent_messages=True)

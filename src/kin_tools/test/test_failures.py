@@ -8,19 +8,19 @@ import ast
 from pathlib import Path
 
 import pytest
-from continuum_ik.node import ContinuumNode
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from kin_interfaces.msg import NodeState, StackState
+from rcl_interfaces.msg import Log
+
+from continuum_ik.node import ContinuumNode
 from ft_controller.node import FtController
 from ft_controller.simulator_node import ArmSimulator
 from gpu_kinematics.node import GpuKinematicsNode
 from hier_ik.node import HierNode
-from kin_interfaces.msg import NodeState, StackState
-from kin_solvers.node import KinSolversNode
-from rcl_interfaces.msg import Log
-
 from kin_common.parameters import describe
 from kin_common.qos import LATCHED
 from kin_common.testing import wait_until
+from kin_solvers.node import KinSolversNode
 from kin_tools.dashboard.node import Dashboard
 from kin_tools.monitor import StackMonitor
 
@@ -121,9 +121,7 @@ def test_each_of_its_loops_is_killed_and_found_out(ros, kind, monkeypatch):
             "diagnostics": any(
                 text in s.message and s.level == DiagnosticStatus.ERROR for s in shown
             ),
-            "monitor": any(
-                text in n.message and n.health == NodeState.UNHEALTHY for n in watched
-            ),
+            "monitor": any(text in n.message and n.health == NodeState.UNHEALTHY for n in watched),
         }
 
     alive = {}

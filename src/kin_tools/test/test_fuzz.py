@@ -5,6 +5,12 @@ import math
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from kin_interfaces import action, msg, srv
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    IntegerRange,
+    ParameterDescriptor,
+    ParameterType,
+)
 from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
@@ -12,7 +18,14 @@ from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.task import Future
 
 from kin_tools.client import open_client
-from kin_tools.fuzz import Fuzzer, FuzzReport, fuzz_service, fuzz_topic
+from kin_tools.fuzz import (
+    Fuzzer,
+    FuzzReport,
+    ParameterDraw,
+    fuzz_parameters,
+    fuzz_service,
+    fuzz_topic,
+)
 from kin_tools.messages import to_plain
 
 
@@ -81,6 +94,55 @@ def test_all_kinds_of_wrong_values_come():
     assert "/dev/zero" in texts
 
 
+def test_names_and_descriptions_with_endless_names_come():
+    fuzzer = Fuzzer(0)
+    sent = [fuzzer.request(srv.LoadLinkage.Request, number) for number in range(1500)]
+    names = [request.preset for request in sent]
+    assert max(map(len, names)) >= 1_000_000
+    assert any(1000 < len(name) < 5000 for name in names)
+    for start in ('<robot name="', "name: ", "links:", "- {op: ", "<mujoco"):
+        assert any(len(t) > 1000 and t.startswith(start) for r in sent for t in (r.urdf, r.yaml))
+
+
+def descriptors():
+    return [
+        ParameterDescriptor(
+            name="gain",
+            type=ParameterType.PARAMETER_DOUBLE,
+            floating_point_range=[FloatingPointRange(from_value=0.0, to_value=2.0)],
+        ),
+        ParameterDescriptor(
+            name="mode",
+            type=ParameterType.PARAMETER_STRING,
+            additional_constraints="one of: plain, fancy",
+        ),
+        ParameterDescriptor(name="names", type=ParameterType.PARAMETER_STRING_ARRAY),
+        ParameterDescriptor(
+            name="steps",
+            type=ParameterType.PARAMETER_INTEGER,
+            integer_range=[IntegerRange(from_value=1, to_value=9)],
+        ),
+    ]
+
+
+def test_every_parameter_gets_right_and_wrong_values():
+    draw = ParameterDraw(1, descriptors())
+    made = [one for number in range(400) for one in draw.changes(number)]
+    assert repr(made) == repr(
+        [one for number in range(400) for one in ParameterDraw(1, descriptors()).changes(number)]
+    )
+    assert {"gain", "mode", "names", "steps"} < {one.name for one in made}
+    gains = [one.value for one in made if one.name == "gain"]
+    assert any(v.type == 3 and 0.0 <= v.double_value <= 2.0 for v in gains)
+    assert any(v.type == 3 and math.isnan(v.double_value) for v in gains)
+    assert {1, 2, 3, 4, 200} <= {v.type for v in gains}
+    modes = {one.value.string_value for one in made if one.name == "mode"}
+    assert {"plain", "fancy"} <= modes
+    assert any(len(mode) > 1000 for mode in modes)
+    assert any(1 <= one.value.integer_value <= 9 for one in made if one.name == "steps")
+    assert any(one.value.integer_value == 2**63 - 1 for one in made if one.name == "steps")
+
+
 def test_examples_are_wounded_and_not_changed():
     example = srv.SolveDelta.Request(count=2, data=[0.1] * 6, timeout=5.0)
     before = repr(example)
@@ -138,6 +200,10 @@ def test_a_node_answers_everything(ros):
                 client, f"/stack_monitor/{name}", kind, 100, seed=1, patience=10.0
             )
             assert report.answered == 100, report
+        report = fuzz_parameters(client, "/stack_monitor", 120, seed=1, patience=10.0)
+        assert report.answered == 120, report
+        assert min(report.codes["accepted"], report.codes["refused"]) > 0, report
+        assert not report.sentences, report.sentences
         fuzz_topic(client, "/diagnostics", DiagnosticArray, 200, seed=1)
         assert fuzz_service(client, service, srv.CheckReady, 5, examples=[example]).answered == 5
     assert process.poll() is None

@@ -43,6 +43,7 @@ FROM_THE_LOCK = {
     "qdldl": "qdldl",
     "rosbags": "rosbags",
     "viser": "viser",
+    "websockets": "websockets",  # comes with viser
 }
 #: Imported only where a person has installed them; the code says so when they are missing.
 OPTIONAL = {"mujoco", "domain_coordinator", "mcap", "zstandard", "xdist"}

@@ -62,7 +62,7 @@ def test_what_nobody_holds_is_removed(files):
 def test_files_of_others_are_left_alone(files):
     names = (
         "lttng-ust-wait-6", "fastrtps", "fastrtps_", "fastrtps_xyz", "fastrtps_port", "pulse-shm-1",
-        "fastrtps_port7411_other", "fastrtps_0123456789abcdef0", "sem.other", "notes_fastrtps_port1",
+        "fastrtps_port7411_other", "fastrtps_0123456789abcdef0", "sem.other", "a_fastrtps_port1",
         "psm_12345678", "kinstack_pages",
     )  # fmt: skip
     folder = files(*names)
@@ -132,7 +132,9 @@ def start(domain):
 def held_by(pid):
     """Names in shared memory that a process has mapped or open."""
     maps = Path(f"/proc/{pid}/maps").read_text()
-    names = {line.split("/dev/shm/")[1] for line in maps.splitlines() if "/dev/shm/fastrtps" in line}
+    names = {
+        line.split("/dev/shm/")[1] for line in maps.splitlines() if "/dev/shm/fastrtps" in line
+    }
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         target = os.readlink(descriptor)
         if target.startswith("/dev/shm/fastrtps"):

@@ -28,7 +28,7 @@ from kin_common.qos import LATCHED
 from kin_common.yamls import load_yaml
 from kin_tools.bags.ask import read_exchanges
 from kin_tools.client import open_client
-from kin_tools.fuzz import fuzz_action, fuzz_service, fuzz_topic
+from kin_tools.fuzz import fuzz_action, fuzz_parameters, fuzz_service, fuzz_topic
 from kin_tools.messages import fill, find_type
 from kin_tools.running_stack import find_message, running_stack
 
@@ -375,6 +375,11 @@ def test_malformed_input_kills_nobody(stack):
             seed=7,
             after_each=lambda node=node: stack.state(node),
         )
+    for node in sorted(stack.names):
+        report = fuzz_parameters(stack.client, node, 60, seed=7)
+        assert report.answered == report.sent, str(report)
+        assert {"accepted", "refused"} <= set(report.codes), str(report)
+        assert not report.sentences, str(report)
     assert {name: stack.state(name) for name in stack.names} == dict.fromkeys(stack.names, "active")
     assert stack.pids() == before
 

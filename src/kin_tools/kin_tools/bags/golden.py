@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kin_common.errors import InvalidInput
-from kin_common.yamls import load_yaml
+from kin_common.yamls import LIMIT_BYTES, load_yaml
 from kin_tools.bags.ask import AskedQuestion, SentMessage, read_exchanges, record_exchanges
 from kin_tools.bags.compare import Tolerances
 from kin_tools.bags.core import CoreTarget, find_node_class
@@ -87,7 +87,7 @@ class Golden:
         generator = np.random.default_rng(self.seed)
         questions: list[AskedQuestion | SentMessage] = []
         for file in self.sources():
-            entries = load_yaml(file)
+            entries = load_yaml(file, longest_word=LIMIT_BYTES)
             for index, entry in enumerate(entries if isinstance(entries, list) else []):
                 if entry.get("service") in self.leave_out:
                     continue
@@ -133,7 +133,7 @@ def read_goldens(folder: Path = FOLDER) -> dict[str, Golden]:
         InvalidInput: It is not of the right form.
     """
     file = folder / "golden.yaml"
-    content = load_yaml(file)
+    content = load_yaml(file, longest_word=LIMIT_BYTES)
     if not isinstance(content, dict):
         raise InvalidInput(str(file), "expected a mapping from systems")
     goldens = {}

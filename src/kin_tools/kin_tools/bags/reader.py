@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from rosbags.interfaces import MessageDefinitionFormat
-from rosbags.rosbag2 import Reader, ReaderError
+from rosbags.rosbag2 import Reader
 
 from kin_common.errors import InvalidInput
+from kin_common.texts import shortened
 from kin_tools.bags.questions import owner_of
 from kin_tools.bags.repair import is_damaged, repair_bag
 from kin_tools.bags.types import TypeBook
@@ -83,13 +84,18 @@ def open_storage(path: Path) -> Iterator[Any]:
     try:
         reader = Reader(path)
         reader.open()
-    except (ReaderError, OSError, AssertionError, ValueError, KeyError, TypeError) as error:
-        raise InvalidInput(str(path), f"is not a bag that can be read ({error})") from None
+    except Exception as error:  # decompressors, and parsers of damaged files, have their own
+        raise InvalidInput(str(path), f"is not a bag that can be read ({_said(error)})") from None
     try:
         _agree(reader)
         yield reader
     finally:
         reader.close()
+
+
+def _said(error: Exception) -> str:
+    """What an error says, or its kind if it says nothing."""
+    return shortened(str(error) or type(error).__name__, 300)
 
 
 def _agree(reader: Any) -> None:
@@ -145,7 +151,12 @@ class Bag:
         one.
         """
         if self._begin is None:
-            first = next(self._in_order(self.connections, None, None), None) if self.count else None
+            try:
+                first = (
+                    next(self._in_order(self.connections, None, None), None) if self.count else None
+                )
+            except Exception as error:  # decompressors have errors of their own
+                raise InvalidInput(str(self.path), f"is damaged ({_said(error)})") from None
             self._begin = 0 if first is None else int(first[1])
         return self._begin
 
@@ -196,7 +207,7 @@ class Bag:
                     selection.name(connection.topic), connection.msgtype, stamp, bytes(raw), number
                 )
         except Exception as error:  # decompressors have errors of their own
-            raise InvalidInput(str(self.path), f"is damaged ({error})") from None
+            raise InvalidInput(str(self.path), f"is damaged ({_said(error)})") from None
 
     def _in_order(self, wanted: list[Any], start: int | None, stop: int | None) -> Iterator[Any]:
         """Files of one bag may overlap by a few messages; keep them in order all the same."""

@@ -113,7 +113,10 @@ class Dashboard(KinNode[DashboardParameters]):
         self._updating = self.guard("page", lambda session: session.update())
         for panel in self.panels:
             panel.connect()
-        self.page.open_to(lambda client: Session(client, self.panels, self._header))
+        self.page.open_to(
+            lambda client: Session(client, self.panels, self._header),
+            lambda action: self.guard(f"page {action.__name__}", action, lasts=30.0),
+        )
         self.every(1.0 / now.rate, self._refresh, steady=True)
 
     def activate(self) -> None:

@@ -176,8 +176,15 @@ class Page:
         """What to type into a browser."""
         return self._access.address(self.server.get_host(), self.server.get_port())
 
-    def open_to(self, make: Callable[[Any], Session]) -> None:
-        """Build a session for each browser that connects."""
+    def open_to(
+        self, make: Callable[[Any], Session], guard: Callable[[Callable[[Any], None]], Any]
+    ) -> None:
+        """Build a session for each browser that connects.
+
+        Args:
+            make: Builds it.
+            guard: Wraps a function so that what it raises is reported.
+        """
 
         def joined(client: Any) -> None:
             session = make(client)
@@ -188,8 +195,10 @@ class Page:
             with self._lock:
                 self._sessions.pop(client.client_id, None)
 
-        self.server.on_client_connect(joined)
-        self.server.on_client_disconnect(left)
+        # viser asks whether a callback is a coroutine; an object that can be called is none.
+        join, leave = guard(joined), guard(left)
+        self.server.on_client_connect(lambda client: join(client))
+        self.server.on_client_disconnect(lambda client: leave(client))
 
     @property
     def sessions(self) -> list[Session]:

@@ -39,7 +39,7 @@ class LoopEvent(asyncio.Event):
         self._home = loop
 
     def set(self) -> None:
-        """Wake the waiters, if called in the loop; otherwise leave that to the call that follows."""
+        """Wake the waiters if called in the loop; else leave that to the call that follows."""
         try:
             here = asyncio.get_running_loop() is self._home
         except RuntimeError:
