@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kin_solvers.double_double import add, jit, product, rigid, times
+from kin_solvers.double_double import add, helper, jit, product, rigid, times
 
 __all__ = ["SPREAD", "UNIT_ROUNDOFF", "Folded", "fold"]
 
@@ -54,26 +54,42 @@ class Folded:
         return (float(np.linalg.norm(self.matrix[:3, 3])) + self.translation) * _UP
 
 
-def fold(factors: Sequence[tuple[Array, bool]]) -> Folded:
-    """Product of constants, each with whether it is exact (a permutation) or stands for a ball."""
-    matrix, inverse, radii = np.eye(4), np.eye(4), np.zeros(2)
-    if factors:
-        stack = np.array([m for m, _ in factors])
-        spread = np.array([0.0 if exact else SPREAD for _, exact in factors])
-        _fold(stack, spread, matrix, inverse, radii)
-    rotation, translation = float(radii[0]), float(radii[1])
-    size = math.hypot(*matrix[:3, 3])
-    rounding = UNIT_ROUNDOFF * size
-    # Rounding the middle to doubles: u in every entry.
-    rotation = (rotation + 2.0 * UNIT_ROUNDOFF) * _UP if factors else 0.0
-    inverse_translation = (translation + rotation * size + 2.0 * rounding) * _UP
-    translation = (translation + rounding) * _UP
-    return Folded(matrix, inverse, rotation, translation, inverse_translation)
+def fold(gaps: Sequence[Sequence[tuple[Array, bool]]]) -> list[Folded]:
+    """Products of lists of constants, each with whether it is exact or stands for a ball.
+
+    Args:
+        gaps: For each product its factors: shape (4, 4), and whether it is exact (a permutation).
+    """
+    factors = [factor for gap in gaps for factor in gap]
+    stack = np.array([m for m, _ in factors]).reshape(-1, 4, 4)
+    spread = np.array([0.0 if exact else SPREAD for _, exact in factors])
+    ends = np.cumsum([len(gap) for gap in gaps])
+    matrix, inverse = np.zeros((len(gaps), 4, 4)), np.zeros((len(gaps), 4, 4))
+    radii = np.zeros((len(gaps), 3))
+    _fold_all(stack, spread, ends, matrix, inverse, radii)
+    return [Folded(matrix[k], inverse[k], *(float(r) for r in radii[k])) for k in range(len(gaps))]
 
 
 @jit
-def _fold(stack: Any, spread: Any, matrix: Any, inverse: Any, radii: Any) -> Any:
-    """Middle of the product, of its inverse, and (rotation, translation) radii."""
+def _fold_all(stack: Any, spread: Any, ends: Any, matrix: Any, inverse: Any, radii: Any) -> Any:
+    """Middles of products and of their inverses, and the radii of ``Folded``."""
+    start = 0
+    for k in range(ends.size):
+        end = ends[k]
+        a, b = _fold(stack[start:end], spread[start:end], matrix[k], inverse[k])
+        if end > start:
+            size = math.sqrt(matrix[k, 0, 3] ** 2 + matrix[k, 1, 3] ** 2 + matrix[k, 2, 3] ** 2)
+            # Rounding the middle to doubles: u in every entry.
+            a = (a + 2.0 * UNIT_ROUNDOFF) * _UP
+            radii[k, 0] = a
+            radii[k, 1] = (b + UNIT_ROUNDOFF * size) * _UP
+            radii[k, 2] = (b + a * size + 2.0 * UNIT_ROUNDOFF * size) * _UP
+        start = end
+
+
+@helper
+def _fold(stack: Any, spread: Any, matrix: Any, inverse: Any) -> Any:
+    """Middle of one product and of its inverse; returns its radii (rotation, translation)."""
     M = np.zeros((3, 4, 2))
     for i in range(3):
         M[i, i, 0] = 1.0
@@ -101,5 +117,6 @@ def _fold(stack: Any, spread: Any, matrix: Any, inverse: Any, radii: Any) -> Any
             x, y = times(M[m, i, 0], M[m, i, 1], M[m, 3, 0], M[m, 3, 1])
             s, e = add(s, e, -x, -y)
         inverse[i, 3] = s
-    radii[0] = a
-    radii[1] = b
+    matrix[3, 3] = 1.0
+    inverse[3, 3] = 1.0
+    return a, b

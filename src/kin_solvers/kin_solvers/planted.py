@@ -230,6 +230,7 @@ def _try(
     lost = 0
     for a, b in zip(lower, upper, strict=True):
         stack_lower[0], stack_upper[0], share[0] = a, b, 1.0
+        counters[:] = 0.0  # the last one says how many boxes are known: none of the trial before
         left, found = kernel(
             tables, stack_lower, stack_upper, share, 1, sides, 0.8, limit, tuning, flag,
             found_lower, found_upper, counters,

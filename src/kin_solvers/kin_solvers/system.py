@@ -255,5 +255,5 @@ def _normal_form(loop: Loop, mechanism: Mechanism) -> tuple[Folded, list[tuple[i
     if loop.closure == "pose":  # cyclic: the leading constant joins the last one
         gaps[-1] += gaps[0]
         gaps[0] = []
-    folded = [fold(gap) for gap in gaps]
+    folded = fold(gaps)
     return folded[0], list(zip(owners, folded[1:], strict=True))

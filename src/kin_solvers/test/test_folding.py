@@ -46,7 +46,7 @@ def test_the_enclosure_holds_what_is_meant(seed, part):
     K = random_transform(rng, 10.0 ** rng.uniform(0.0, 5.5))
     small = [random_transform(rng, 10.0 ** rng.uniform(-4.0, 0.0)) for _ in range(2)]
     stored = [K, small[0], inverse_transform(K), small[1]]
-    folded = fold([(m, False) for m in stored])
+    folded = fold([[(m, False) for m in stored]])[0]
     product = mp.eye(4)
     for matrix in stored:
         product = product * meant(rng, matrix, part)
@@ -64,16 +64,17 @@ def test_the_enclosure_holds_what_is_meant(seed, part):
 def test_the_enclosure_is_no_wider_than_the_constants_ask():
     """A table of an arm keeps 15 digits; a frame far away costs what its length costs."""
     rng = np.random.default_rng(9)
-    near = fold([(random_transform(rng, 0.5), False) for _ in range(3)])
+    near = fold([[(random_transform(rng, 0.5), False) for _ in range(3)]])[0]
     assert near.rotation < 4 * SPREAD
     assert near.translation < 8 * SPREAD
     K = random_transform(rng, 1e4)
-    far = fold([(K, False), (inverse_transform(K), False)])
+    far = fold([[(K, False), (inverse_transform(K), False)]])[0]
     assert np.abs(far.matrix - np.eye(4)).max() < 1e-11
     assert 1e4 * SPREAD < far.translation < 20e4 * SPREAD
 
 
 def test_no_constants_are_the_identity_exactly():
-    nothing = fold([])
+    nothing, something = fold([[], [(np.eye(4), False)]])
+    assert something.rotation > 0.0
     assert np.array_equal(nothing.matrix, np.eye(4))
     assert (nothing.rotation, nothing.translation, nothing.length) == (0.0, 0.0, 0.0)
