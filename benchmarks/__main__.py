@@ -8,8 +8,6 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.harness import Bench
-
 _HERE = Path(__file__).parent
 
 
@@ -33,6 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
             f"kinstack: there is no benchmark {chosen.name!r}; known: all, {known}", file=sys.stderr
         )
         return 2
+    from benchmarks.harness import Bench  # not for --help: nothing may be installed yet
+
     wanted = names() if chosen.name == "all" else [chosen.name]
     lines = []
     for name in wanted:

@@ -23,7 +23,6 @@ from continuum_ik import (
     IKResult,
     Load,
     Rod,
-    continuation,
     draw_sweep,
     equations,
     ladder,
@@ -31,6 +30,7 @@ from continuum_ik import (
     make_pose,
     sweep_workspace,
 )
+from continuum_ik.path import linearise, load
 from continuum_ik.trajectory import START, benchmark_trajectory
 
 JITTER = 1e-4
@@ -243,8 +243,8 @@ def _leg_error(solver: ContinuumSolver, result: IKResult, pose: np.ndarray) -> f
         force = force - result.forces[i]
         moment = moment - (m + np.cross(arm, result.forces[i]))
     w = solver.copy()._w
-    continuation.load(w, layout.ANSWER)
-    if not continuation.linearise(w):
+    load(w, layout.ANSWER)
+    if not linearise(w):
         raise RuntimeError("singular")
     w[layout.RESIDUAL : layout.RESIDUAL + 40] = rows.ravel()
     w[layout.PLATFORM_RESIDUAL : layout.PLATFORM_RESIDUAL + 6] = np.concatenate([force, moment])

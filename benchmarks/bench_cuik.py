@@ -27,6 +27,7 @@ from kin_solvers import (
     library,
     solve,
 )
+from kin_solvers.adversarial import run as run_adversarial
 from kin_solvers.mechanism import translation
 from kin_solvers.paper import PaperSearch
 from kin_solvers.planted import campaign
@@ -56,6 +57,7 @@ def main(bench: Bench) -> None:
     threads(bench)
     cancel(bench)
     planted(bench)
+    adversarial(bench)
     codac(bench, bennett_ms, md6r_ms)
 
 
@@ -270,6 +272,18 @@ def planted(bench: Bench) -> None:
     bench.result("planted_trials", trials)
     bench.result("planted_lost", lost)
     bench.result("planted_s", time.perf_counter() - started, "s")
+
+
+def adversarial(bench: Bench) -> None:
+    """Solutions planted in mechanisms that are hard on the bound: none may be lost."""
+    total = 20_000 if bench.quick else int(os.environ.get("CUIK_ADVERSARIAL", "1000000"))
+    started = time.perf_counter()
+    verdicts = run_adversarial(total, say=bench.say)
+    for kernel, verdict in verdicts.items():
+        bench.result(f"adversarial_{kernel}_trials", verdict.trials)
+    bench.result("adversarial_trials", sum(v.trials for v in verdicts.values()))
+    bench.result("adversarial_lost", sum(v.lost for v in verdicts.values()))
+    bench.result("adversarial_s", time.perf_counter() - started, "s")
 
 
 CODAC = r"""

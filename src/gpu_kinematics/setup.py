@@ -17,5 +17,5 @@ setup(
     description="Delta robots in batches, GPU or CPU.",
     license="Apache-2.0",
     extras_require={"test": ["pytest"]},  # tells colcon which test runner to use
-    entry_points={"console_scripts": ["gpu_kinematics_node = gpu_kinematics.node:main"]},
+    entry_points={"console_scripts": ["gpu_kinematics_node = kin_common.entry:gpu_kinematics.node.main"]},
 )

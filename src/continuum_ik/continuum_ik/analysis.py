@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from continuum_ik import layout as m
-from continuum_ik.continuation import curvature, exchange_rules, load
+from continuum_ik.continuation import curvature
 from continuum_ik.equations import (
     choose_steps,
     eliminate,
@@ -17,6 +17,7 @@ from continuum_ik.equations import (
     solve_linear,
     tangents,
 )
+from continuum_ik.path import exchange_rules, load
 from continuum_ik.rod import (
     KERNEL,
     LENGTH,

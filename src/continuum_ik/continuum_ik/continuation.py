@@ -11,9 +11,9 @@ where a rod buckles. A step counts only if
   so no such step counts, and where J is regular there is one branch only to follow (implicit
   function theorem).
 
-Before a singular point steps shrink. If the slope dY/ds stays bounded there, branches cross, as
-they do for level platforms, whose equations are symmetric: the path goes on straight, with the same
-slope on the other side. Otherwise it is a fold, and the path ends.
+Before a singular point steps shrink, and the curve of solutions is followed by its own length
+instead (arc.py), which tells a fold, where the path ends, from a sharp bend and from branches that
+cross. No step that fails is ever taken for a fold.
 """
 
 from __future__ import annotations
@@ -23,22 +23,27 @@ import math
 from numba import njit
 
 from continuum_ik import layout as m
-from continuum_ik.equations import (
-    aim,
-    choose_steps,
-    evaluate,
-    factorise,
-    leg_error,
-    plan_steps,
-    solve_linear,
-    tangents,
+from continuum_ik.arc import ARRIVED, PASSED, TURNED, pass_by_arc
+from continuum_ik.equations import evaluate, leg_error, plan_steps, solve_linear
+from continuum_ik.newton import POLISH, correct
+from continuum_ik.path import (
+    copy_entry,
+    exchange_rules,
+    largest_rod,
+    linearise,
+    load,
+    path_length,
+    pose_between,
+    scaled,
+    store,
+    twist,
 )
-from continuum_ik.pose import turn
 from continuum_ik.reasons import (
     BENT_TOO_MUCH,
     FOLD,
     FORCE_TOO_LARGE,
     NONE,
+    ROUNDING,
     STALLED,
     TOO_LONG,
     TOO_SHORT,
@@ -71,91 +76,11 @@ CHANGE, POWER_STEPS = 0.7, 5
 #: How much of the way to a singular point may be gone unseen; how much the Jacobian changes with
 #: the scaled unknowns, beside the gain of its inverse; and the power iterations for that gain.
 CAUTION, STEEPNESS, GAIN_STEPS = 0.5, 0.005, 4
-#: Smallest step, as part of the robot's size; how many of them lead across a singular point; and
-#: how much the slope may differ beyond it.
-SMALLEST, ACROSS, BEND = 2.5e-5, 8.0, 0.1
-#: Lever that makes a rotation comparable with a displacement, as part of the robot's size.
-LEVER = 0.25
-#: Largest polishing step of a point of a path, in the scaled unknowns.
-POLISH = 1e-6
-#: The same where rounding errors allow no better.
-BOTTOM = 1e-3
-NEWTON_STEPS, HALVINGS = 8, 3
-
-
-@njit(**KERNEL)
-def scaled(w: Array, at: int) -> float:
-    """Return the largest of the 48 numbers at ``at`` in the scales of the robot."""
-    L = w[m.LENGTH_TYPICAL]
-    per_force = L * L / w[m.EI_TYPICAL]
-    per_moment = L / w[m.EI_TYPICAL]
-    worst = 0.0
-    for i in range(m.LANES):
-        force = max(abs(w[at + i]), abs(w[at + 8 + i]), abs(w[at + 16 + i])) * per_force
-        moment = max(abs(w[at + 24 + i]), abs(w[at + 32 + i])) * per_moment
-        worst = max(worst, force, moment, abs(w[at + 40 + i]) / L)
-    return worst
-
-
-@njit(**KERNEL)
-def largest_rod(w: Array, at: int) -> int:
-    """Return the rod with the largest of the 48 numbers at ``at``, scaled."""
-    L = w[m.LENGTH_TYPICAL]
-    per_force = L * L / w[m.EI_TYPICAL]
-    per_moment = L / w[m.EI_TYPICAL]
-    worst, rod = -1.0, 0
-    for i in range(m.RODS):
-        size = 0.0
-        for k in range(6):
-            scale = per_force if k < 3 else (per_moment if k < 5 else 1.0 / L)
-            size = max(size, abs(w[at + 8 * k + i]) * scale)
-        if size > worst:
-            worst, rod = size, i
-    return rod
-
-
-@njit(**KERNEL)
-def store(w: Array, at: int) -> None:
-    """Copy unknowns and pose to the entry at ``at``."""
-    for k in range(m.UNKNOWNS):
-        w[at + k] = w[m.Y + k]
-    for k in range(12):
-        w[at + m.ENTRY_POSE + k] = w[m.POSE + k]
-
-
-@njit(**KERNEL)
-def load(w: Array, at: int) -> None:
-    """Copy unknowns and pose from the entry at ``at``, and aim at that pose."""
-    for k in range(m.UNKNOWNS):
-        w[m.Y + k] = w[at + k]
-    for k in range(12):
-        w[m.POSE + k] = w[at + m.ENTRY_POSE + k]
-    aim(w)
-
-
-@njit(**KERNEL)
-def copy_entry(w: Array, source: int, to: int) -> None:
-    """Copy one entry to another."""
-    for k in range(m.ENTRY):
-        w[to + k] = w[source + k]
-
-
-@njit(**KERNEL)
-def linearise(w: Array) -> bool:
-    """Make Jacobian, factors and tangents at the present unknowns and pose."""
-    w[m.AGE] = 0.0
-    if factorise(w, choose_steps(w, m.COARSE_X2)):
-        tangents(w)
-        return True
-    w[m.AGE] = -1.0
-    return False
-
-
-@njit(**KERNEL)
-def exchange_rules(w: Array) -> None:
-    """Change from the accuracy that was asked for to the fine one, or back."""
-    for k in range(m.RULES, m.RULES + m.RULES_SIZE):
-        w[k], w[k + m.RULES_SIZE] = w[k + m.RULES_SIZE], w[k]
+#: Step below which the curve is followed by its own length, and distance from a fold that is
+#: reported, as parts of the robot's size.
+NARROW, CLEAR_OF = 1e-3, 2e-4
+#: Steps that lead from the last long step to there.
+CLOSING_STEPS = 40
 
 
 @njit(**KERNEL)
@@ -287,89 +212,6 @@ def apply_difference(w: Array) -> None:
 
 
 @njit(**KERNEL)
-def correct(w: Array, furthest: float, polish: float) -> bool:
-    """Solve for the present pose from the present unknowns by damped Newton steps.
-
-    Args:
-        w: The solver's array; on success Y is a certified point and DELTA its polishing step.
-        furthest: Largest change of the scaled unknowns in all; beyond it the solution found would
-            not be the one that was predicted.
-        polish: Largest polishing step in the scaled unknowns.
-    """
-    for k in range(m.UNKNOWNS):
-        w[m.TRIAL + k] = w[m.Y + k]
-    w[m.STEPS] = float(plan_steps(w))
-    now = evaluate(w)
-    fresh = False
-    for _ in range(NEWTON_STEPS):
-        if not now < 1e12:
-            return False
-        if not fresh:
-            for k in range(46):
-                w[m.SAVED + k] = w[m.RESIDUAL + k]
-            if not factorise(w, choose_steps(w, m.COARSE_X2)):
-                return False
-            for k in range(46):
-                w[m.RESIDUAL + k] = w[m.SAVED + k]
-        solve_linear(w)
-        if (
-            now <= w[m.ACCEPT]
-            and leg_error(w) <= w[m.LEG_TOLERANCE]
-            and scaled(w, m.DELTA) <= polish
-        ):
-            return True
-        # Halve the step until the residual falls.
-        part = 1.0
-        previous = now
-        for k in range(m.UNKNOWNS):
-            w[m.SAVED_STEP + k] = w[m.DELTA + k]
-            w[m.Y + k] -= w[m.DELTA + k]
-        w[m.STEPS] = float(plan_steps(w))
-        now = evaluate(w)
-        for _ in range(HALVINGS):
-            if now < previous:
-                break
-            part *= 0.5
-            for k in range(m.UNKNOWNS):
-                w[m.Y + k] += part * w[m.SAVED_STEP + k]
-            now = evaluate(w)
-        if not now < previous:
-            return _at_the_bottom(w, part, previous)
-        for k in range(m.UNKNOWNS):
-            w[m.DELTA + k] = w[m.Y + k] - w[m.TRIAL + k]
-        if scaled(w, m.DELTA) > furthest:
-            return False
-        # While a step leaves less than a hundredth of the residual, the Jacobian is good enough.
-        fresh = now < 1e-4 * previous
-    solve_linear(w)
-    return _good_enough(w, now)
-
-
-@njit(**KERNEL)
-def _at_the_bottom(w: Array, part: float, previous: float) -> bool:
-    """Go back to the point before the last step, and say whether it is good enough."""
-    for k in range(m.UNKNOWNS):
-        w[m.Y + k] += part * w[m.SAVED_STEP + k]
-        w[m.DELTA + k] = w[m.SAVED_STEP + k]
-    if not _good_enough(w, previous):
-        return False
-    evaluate(w)
-    return True
-
-
-@njit(**KERNEL)
-def _good_enough(w: Array, sum_squares: float) -> bool:
-    """Whether a point that rounding errors keep from getting better will do.
-
-    Rods under high tension carry them up by exp(L sqrt(n/EI)). The rules that are not in force, of
-    which one set is what was asked for, must be kept even then.
-    """
-    accept = max(w[m.ACCEPT], w[m.OTHER_RULES + m.ACCEPT - m.RULES])
-    legs = max(w[m.LEG_TOLERANCE], w[m.OTHER_RULES + m.LEG_TOLERANCE - m.RULES])
-    return sum_squares <= accept and leg_error(w) <= legs and scaled(w, m.DELTA) <= BOTTOM
-
-
-@njit(**KERNEL)
 def violated(w: Array) -> int:
     """Return the first limit that the present unknowns break, or NONE; sets LIMITING."""
     for i in range(m.RODS):
@@ -427,77 +269,6 @@ def curvature(w: Array, i: int) -> float:
 
 
 @njit(**KERNEL)
-def pose_between(w: Array, part: float) -> None:
-    """Set POSE to the point of the path from START to TARGET, and aim at it."""
-    for k in range(3):
-        w[m.POSE + k] = w[m.START + m.ENTRY_POSE + k] + part * w[m.TWIST + k]
-    turn(
-        w,
-        m.START + m.ENTRY_POSE + 3,
-        part * w[m.TWIST + 3],
-        part * w[m.TWIST + 4],
-        part * w[m.TWIST + 5],
-        m.POSE + 3,
-    )
-    if part == 1.0:
-        for k in range(12):
-            w[m.POSE + k] = w[m.TARGET + k]
-    aim(w)
-
-
-@njit(**KERNEL)
-def twist(w: Array) -> None:
-    """Set TWIST to the way from START to TARGET: position, and rotation vector (base frame)."""
-    a, b = m.START + m.ENTRY_POSE, m.TARGET
-    for k in range(3):
-        w[m.TWIST + k] = w[b + k] - w[a + k]
-    # R = R_target R_start', then its rotation vector by way of the quaternion.
-    r = (
-        (_row(w, b + 3, a + 3), _row(w, b + 3, a + 6), _row(w, b + 3, a + 9)),
-        (_row(w, b + 6, a + 3), _row(w, b + 6, a + 6), _row(w, b + 6, a + 9)),
-        (_row(w, b + 9, a + 3), _row(w, b + 9, a + 6), _row(w, b + 9, a + 9)),
-    )
-    x, y, z = r[2][1] - r[1][2], r[0][2] - r[2][0], r[1][0] - r[0][1]
-    sine = 0.5 * math.sqrt(x * x + y * y + z * z)
-    cosine = 0.5 * (r[0][0] + r[1][1] + r[2][2] - 1.0)
-    angle = math.atan2(sine, cosine)
-    if sine > 1e-7:
-        f = 0.5 * angle / sine
-        w[m.TWIST + 3], w[m.TWIST + 4], w[m.TWIST + 5] = f * x, f * y, f * z
-    elif cosine > 0.0:
-        w[m.TWIST + 3], w[m.TWIST + 4], w[m.TWIST + 5] = 0.5 * x, 0.5 * y, 0.5 * z
-    else:
-        # Half a turn: R = 2 a a' - I.
-        xx, yy, zz = 0.5 * (r[0][0] + 1.0), 0.5 * (r[1][1] + 1.0), 0.5 * (r[2][2] + 1.0)
-        if xx >= yy and xx >= zz:
-            s = math.sqrt(xx)
-            x, y, z = s, 0.5 * r[0][1] / s, 0.5 * r[0][2] / s
-        elif yy >= zz:
-            s = math.sqrt(yy)
-            x, y, z = 0.5 * r[0][1] / s, s, 0.5 * r[1][2] / s
-        else:
-            s = math.sqrt(zz)
-            x, y, z = 0.5 * r[0][2] / s, 0.5 * r[1][2] / s, s
-        w[m.TWIST + 3], w[m.TWIST + 4], w[m.TWIST + 5] = angle * x, angle * y, angle * z
-
-
-@njit(**KERNEL)
-def _row(w: Array, a: int, b: int) -> float:
-    return w[a] * w[b] + w[a + 1] * w[b + 1] + w[a + 2] * w[b + 2]
-
-
-@njit(**KERNEL)
-def _bend(w: Array) -> float:
-    """Return how much the slope by the tangents at hand differs from SLOPE, scaled."""
-    for k in range(m.UNKNOWNS):
-        change = 0.0
-        for j in range(6):
-            change += w[m.TANGENT + j * m.COLUMN + k] * w[m.TWIST + j]
-        w[m.DELTA + k] = change - w[m.SLOPE + k]
-    return scaled(w, m.DELTA)
-
-
-@njit(**KERNEL)
 def _anchor(w: Array, change: float) -> None:
     """Go on from the present point: ANCHOR, its SLOPE, and what later points are compared with."""
     store(w, m.ANCHOR)
@@ -550,6 +321,7 @@ def _begin(w: Array) -> bool:
     load(w, m.START)
     store(w, m.ANCHOR)
     store(w, m.WITHIN)
+    store(w, m.CLEAR)
     w[m.REACHED], w[m.REACHED_WITHIN], w[m.LIMITING] = 0.0, 0.0, 0.0
     if not correct(w, CORRECTION, POLISH):
         load(w, m.START)
@@ -559,14 +331,54 @@ def _begin(w: Array) -> bool:
     return True
 
 
+@njit(**INLINED)
+def _arrive(w: Array) -> int:
+    """Evaluate at the target; rounding errors may keep the residual above what was asked for."""
+    w[m.REACHED] = 1.0
+    w[m.STEPS] = float(plan_steps(w))
+    evaluate(w)
+    solve_linear(w)
+    leg_error(w)
+    asked = max(w[m.ACCEPT], w[m.OTHER_RULES + m.ACCEPT - m.RULES])
+    if w[m.SUM_SQUARES] <= asked:
+        return NONE
+    w[m.LIMITING] = float(largest_rod(w, m.Y))
+    return ROUNDING
+
+
 @njit(**KERNEL)
-def _smallest_step(w: Array) -> float:
-    """Return the smallest step as a part of the path from START to TARGET."""
-    size = w[m.LENGTH_TYPICAL]
-    x, y, z = w[m.TWIST], w[m.TWIST + 1], w[m.TWIST + 2]
-    u, v, s = w[m.TWIST + 3], w[m.TWIST + 4], w[m.TWIST + 5]
-    way = math.sqrt(x * x + y * y + z * z) + LEVER * size * math.sqrt(u * u + v * v + s * s)
-    return max(w[m.SMALLEST], SMALLEST * size / max(way, 1e-100))
+def _try(w: Array, done: float, to: float) -> float:
+    """Go one step of the path; returns the change of the Jacobian, infinite if it does not count."""
+    if not _advance(w, done, to) or not linearise(w):
+        return math.inf
+    change = max(changed(w), 1e-3)
+    return change if change <= CHANGE else math.inf
+
+
+@njit(**KERNEL)
+def _close_up(w: Array, clear: float, goal: float, inside: bool) -> float:
+    """Go on from the entry CLEAR to ``goal``, shortly before a fold; returns how far it came."""
+    load(w, m.CLEAR)
+    if not linearise(w):
+        return clear
+    _anchor(w, math.inf)
+    done, step = clear, 0.5 * (goal - clear)
+    for _ in range(CLOSING_STEPS):
+        if not done < goal:
+            break
+        to = min(goal, done + step)
+        change = _try(w, done, to)
+        if change > CHANGE:
+            step = SHRINK * (to - done)
+            continue
+        inside = inside and violated(w) == NONE
+        _anchor(w, change)
+        store(w, m.CLEAR)
+        done, step = to, GROW * (to - done)
+        if inside:
+            store(w, m.WITHIN)
+            w[m.REACHED_WITHIN] = done
+    return done
 
 
 @njit(**INLINED)
@@ -574,50 +386,45 @@ def _follow(w: Array) -> int:
     twist(w)
     if not _begin(w):
         return FOLD
-    smallest = _smallest_step(w)
-    done, step, inside, across, clear = 0.0, 1.0, True, 0, 0.0
-    store(w, m.CLEAR)
+    size = w[m.LENGTH_TYPICAL] / max(path_length(w), 1e-100)
+    narrow = max(w[m.SMALLEST], NARROW * size)
+    done, step, inside, ended = 0.0, 1.0, True, PASSED
     for _ in range(SUBSTEPS_MAX):
         to = min(1.0, done + step)
         if to > 1.0 - 1e-9:
             to = 1.0
         w[m.SUBSTEPS] += 1.0
-        good, change, within = _advance(w, done, to), 1.0, inside
-        if good:
-            within = inside and violated(w) == NONE
-            good = linearise(w)
-        if good:
-            change = max(changed(w), 1e-3)
-            good = change <= CHANGE
-            if not good and across > 0:
-                good = _bend(w) <= BEND * scaled(w, m.SLOPE)
-        if good:
-            if to - done >= ACROSS * smallest or to == 1.0:
-                store(w, m.CLEAR)
-                clear = to
+        change = _try(w, done, to)
+        if change <= CHANGE:
             step = (to - done) * min(GROW, 0.8 * CHANGE / change)
-            done, inside, across = to, within, 0
-            w[m.REACHED] = done
-            _anchor(w, change)
-            if inside:
-                store(w, m.WITHIN)
-                w[m.REACHED_WITHIN] = done
-            if done == 1.0:
-                w[m.STEPS] = float(plan_steps(w))
-                evaluate(w)
-                solve_linear(w)
-                leg_error(w)
-                return NONE
-            step = max(step, smallest)
-        elif across < 2:
-            step = (to - done) * max(0.1, min(SHRINK, 0.8 * CHANGE / change))
-            if step < smallest:
-                across += 1
-                step = ACROSS * smallest * (1.0 if across == 1 else 4.0)
+            done = to
         else:
-            w[m.LIMITING] = float(largest_rod(w, m.SLOPE))
-            w[m.REACHED] = clear
-            copy_entry(w, m.CLEAR, m.ANCHOR)
-            return FOLD
+            step = 0.4 * (to - done)
+            if step >= narrow:
+                continue
+            ended = pass_by_arc(w, done, to - done, narrow)
+            if ended > ARRIVED:
+                break
+            done = 1.0 if ended == ARRIVED else w[m.ARC_PART]
+            if ended == PASSED:
+                load(w, m.ANCHOR)
+            if not linearise(w):
+                break
+            change, step = math.inf, narrow
+        inside = inside and violated(w) == NONE
+        _anchor(w, change)
+        store(w, m.CLEAR)
+        w[m.REACHED] = done
+        if inside:
+            store(w, m.WITHIN)
+            w[m.REACHED_WITHIN] = done
+        if done == 1.0:
+            return _arrive(w)
+    if ended == TURNED:
+        w[m.LIMITING] = float(largest_rod(w, m.DIRECTION))
+        w[m.REACHED] = _close_up(w, w[m.REACHED], w[m.ARC_PART] - CLEAR_OF * size, inside)
+        copy_entry(w, m.CLEAR, m.ANCHOR)
+        return FOLD
     w[m.LIMITING] = -1.0
+    copy_entry(w, m.CLEAR, m.ANCHOR)
     return STALLED

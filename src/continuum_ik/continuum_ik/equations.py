@@ -260,10 +260,18 @@ def evaluate(w: Array) -> float:
 
 @njit(**KERNEL)
 def _differences(w: Array, steps: int) -> None:
-    """Fill JACOBIAN and MOMENT_JACOBIAN by one-sided differences in blocks 1..5."""
+    """Fill JACOBIAN and MOMENT_JACOBIAN by one-sided differences in blocks 1..5.
+
+    A rod in tension carries a displacement h up to h exp(x), and the error of a one-sided
+    difference with it, while rounding errors grow like the difference itself. Displacements of
+    exp(-x/2) keep both small: with one size for all, Newton's method crept where x was 9, and the
+    path seemed to end.
+    """
+    shrink = math.exp(-0.5 * math.sqrt(min(_load2(w), 1600.0)))
+    force, moment = shrink * w[FORCE_STEP], shrink * w[MOMENT_STEP]
     for j in range(5):
         at = JACOBIAN_BLOCKS + j * BLOCK
-        increment = w[FORCE_STEP] if j < 3 else w[MOMENT_STEP]
+        increment = force if j < 3 else moment
         for k in range(UNKNOWNS):
             w[at + k] = w[Y + k]
         for i in range(LANES):
@@ -275,7 +283,7 @@ def _differences(w: Array, steps: int) -> None:
     for j in range(5):
         b = w[JACOBIAN_BLOCKS + j * BLOCK : JACOBIAN_BLOCKS + (j + 1) * BLOCK]
         out = w[JACOBIAN + 8 * j : MOMENT_JACOBIAN + 18 * LANES]
-        scale = 1.0 / (w[FORCE_STEP] if j < 3 else w[MOMENT_STEP])
+        scale = 1.0 / (force if j < 3 else moment)
         for i in range(LANES):
             tx, ty, tz = b[T_X + i] - w[T_X + i], b[T_Y + i] - w[T_Y + i], b[T_Z + i] - w[T_Z + i]
             px, py, pz = b[P_X + i] - w[P_X + i], b[P_Y + i] - w[P_Y + i], b[P_Z + i] - w[P_Z + i]
@@ -317,8 +325,12 @@ def length_columns(w: Array) -> None:
 
 
 @njit(**KERNEL)
-def _eliminate_rod(w: Array, i: int, a: Array) -> bool:
+def _eliminate_rod(w: Array, i: int, a: Array) -> float:
     """Gauss-Jordan elimination of rod i with complete pivoting; fills its V and U.
+
+    Returns:
+        The sign of the determinant of the rod's equations, with one that sets the free unknown as
+        the sixth; 0 if they are singular.
 
     Args:
         w: The solver's array.
@@ -339,6 +351,7 @@ def _eliminate_rod(w: Array, i: int, a: Array) -> bool:
         a[r, 6 + r] = 1.0
     used_rows, used_columns = 0, 0
     order = np.full(6, -1)
+    sign = 1.0
     for _ in range(5):
         best, pr, pc = 0.0, -1, -1
         for r in range(5):
@@ -351,7 +364,9 @@ def _eliminate_rod(w: Array, i: int, a: Array) -> bool:
                 if size > best:
                     best, pr, pc = size, r, c
         if not best > 1e-14:
-            return False
+            return 0.0
+        if a[pr, pc] < 0.0:
+            sign = -sign
         used_rows |= 1 << pr
         used_columns |= 1 << pc
         order[pc] = pr
@@ -367,6 +382,12 @@ def _eliminate_rod(w: Array, i: int, a: Array) -> bool:
     for c in range(6):
         if order[c] < 0:
             free = c
+    order[free] = 5
+    for c in range(6):
+        for k in range(c):
+            if order[k] > order[c]:
+                sign = -sign
+    order[free] = -1
     free_scale = s_force if free < 3 else (s_moment if free < 5 else L)
     for c in range(6):
         col_scale = s_force if c < 3 else (s_moment if c < 5 else L)
@@ -375,7 +396,7 @@ def _eliminate_rod(w: Array, i: int, a: Array) -> bool:
             row_scale = 1.0 / L if k < 3 else 1.0
             w[V + (5 * c + k) * 8 + i] = a[r, 6 + k] * col_scale * row_scale if r >= 0 else 0.0
         w[U + 8 * c + i] = -a[r, free] * col_scale / free_scale if r >= 0 else 1.0
-    return True
+    return sign
 
 
 Row = tuple[float, float, float, float, float, float]
@@ -566,10 +587,34 @@ def eliminate(w: Array) -> bool:
     if not _eliminate_rods(w):
         a = np.empty((5, 11))
         for i in range(RODS):
-            if not _eliminate_rod(w, i, a):
+            if _eliminate_rod(w, i, a) == 0.0:
                 return False
     _reduce_platform(w)
     return invert6(w, layout.SCHUR, layout.SCHUR_INV)
+
+
+@njit(**KERNEL)
+def eliminate_signed(w: Array) -> float:
+    """Eliminate the rods alone, and return the sign of their determinants; 0 if one is singular.
+
+    V, U, W and SCHUR are filled; the Schur complement itself may be singular, as at a fold.
+    """
+    _eliminate_rods(w)  # for the two rods that fill up
+    a = np.empty((5, 11))
+    sign = 1.0
+    for i in range(RODS):
+        sign *= _eliminate_rod(w, i, a)
+    _reduce_platform(w)
+    return sign
+
+
+@njit(**KERNEL)
+def factorise_signed(w: Array, steps: int) -> float:
+    """Do as ``factorise`` does, but return what ``eliminate_signed`` does."""
+    shoot(w, layout.Y, steps)
+    _differences(w, steps)
+    w[REFRESHES] += 1.0
+    return eliminate_signed(w)
 
 
 @njit(**KERNEL)

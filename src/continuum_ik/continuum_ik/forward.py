@@ -23,19 +23,11 @@ from continuum_ik.continuation import (
     CHANGE,
     CORRECTION,
     GROW,
-    LEVER,
     POWER_STEPS,
     PREDICTION,
     SHRINK,
     SUBSTEPS_MAX,
     apply_difference,
-    copy_entry,
-    exchange_rules,
-    largest_rod,
-    linearise,
-    load,
-    scaled,
-    store,
     violated,
 )
 from continuum_ik.equations import (
@@ -45,6 +37,16 @@ from continuum_ik.equations import (
     plan_steps,
     pose_column,
     solve_linear,
+)
+from continuum_ik.path import (
+    LEVER,
+    copy_entry,
+    exchange_rules,
+    largest_rod,
+    linearise,
+    load,
+    scaled,
+    store,
 )
 from continuum_ik.pose import turn
 from continuum_ik.reasons import (

@@ -99,8 +99,16 @@ SLOPE = SURE_ARM + 24  #: continuation: dY by the part of the path, laid out as 
 TURNS = SLOPE + UNKNOWNS  #: three columns of 48, at the present point
 SURE_TURNS = TURNS + 3 * COLUMN  #: those at the sure one
 
+# Continuation along the arc, see arc.py: the direction of the curve and how the equations change
+# along the path, both laid out as Y.
+DIRECTION = SURE_TURNS + 3 * COLUMN  #: unit tangent, by the unknowns
+NEXT_DIRECTION = DIRECTION + UNKNOWNS  #: that of the point at hand
+BY_PART = NEXT_DIRECTION + UNKNOWNS  #: residual by the part of the path
+PARTICULAR = BY_PART + UNKNOWNS  #: scratch: what the rods' own equations ask for, two of them
+ARC_START = PARTICULAR + 2 * UNKNOWNS  #: unknowns at the last point of the arc
+
 # How accurate is accurate: what is asked for or, on the way to far targets, always fine.
-RULES = SURE_TURNS + 3 * COLUMN
+RULES = ARC_START + UNKNOWNS
 ACCEPT = RULES  #: sum of squares that is accepted: a little less, for the integration's own error
 LEG_TOLERANCE = RULES + 1  #: estimated error of a length that is accepted [m]
 STEP_ERROR, STEP_LEG_ERROR = RULES + 2, RULES + 3  #: error of the integration, in tips and lengths
@@ -134,6 +142,10 @@ HAS_HOME = S + 24
 SMALLEST = S + 26  #: smallest step of a path, as part of it: below it lies a fold
 FORCE_STEP, MOMENT_STEP = S + 27, S + 28  #: displacements of the Jacobian's differences
 STEPS_MAX = 64
+ARC_PART, ARC_SIDE = (
+    S + 29,
+    S + 30,
+)  #: of the path, and the component of DIRECTION there
 SIZE = S + 32
 
 

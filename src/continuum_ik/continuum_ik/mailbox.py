@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from continuum_ik.rod import Array
+from kin_common.threads import report_error, start_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +29,14 @@ class Mailbox:
     """The latest target, and a thread that deals with it; earlier ones not taken are superseded."""
 
     def __init__(
-        self, deal_with: Callable[[Target], None], on_error: Callable[[BaseException], None]
+        self, deal_with: Callable[[Target], object], on_error: Callable[[BaseException], None]
     ) -> None:
+        """Start no thread yet.
+
+        Args:
+            deal_with: What to do with a target.
+            on_error: Told of what ``deal_with`` raises; the next target is taken as ever.
+        """
         self._deal_with = deal_with
         self._on_error = on_error
         self._ready = threading.Condition()
@@ -43,8 +50,7 @@ class Mailbox:
     def start(self) -> None:
         """Start the thread."""
         self._stop = False
-        self._thread = threading.Thread(target=self._run, name="tracking", daemon=True)
-        self._thread.start()
+        self._thread = start_thread("tracking", self._run, self._on_error)
 
     def stop(self) -> None:
         """End the thread after the target at hand."""
@@ -76,7 +82,7 @@ class Mailbox:
             try:
                 assert target is not None  # noqa: S101 (told to mypy)
                 self._deal_with(target)
-            except Exception as error:
-                self._on_error(error)
+            except BaseException as error:
+                report_error(self._on_error, error)
             finally:
                 self.taken += 1

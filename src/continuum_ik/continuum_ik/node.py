@@ -43,7 +43,10 @@ class ContinuumParameters(ParameterSet):
     """Parameters of the node."""
 
     robot: str = parameter(
-        "", "robot description: a file name or YAML text; empty: the tutorial's", read_only=True
+        "",
+        "robot description: a file name or YAML text; empty: the tutorial's",
+        read_only=True,
+        longest=1 << 20,
     )
     tolerance: float = parameter(
         1e-6, "sum of squares of the residual that is solved", minimum=1e-18, maximum=1e-2
@@ -138,7 +141,9 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         """Read the robot, find its home, make topics and services."""
         now = self.parameters
         self.solver = ContinuumSolver(_robot(now.robot), now.tolerance, detours=now.detours)
-        self._mailbox = Mailbox(self._follow, self._tracking_failed)
+        self._mailbox = Mailbox(
+            self.guard("tracking", self._follow), lambda error: self.failed("tracking", error)
+        )
         self._previous: tuple[float, Array] | None = None
         self._heard = -math.inf  # when a target from outside last came, monotonic [s]
         self._moved = -math.inf  # when the lengths last changed, monotonic [s]
@@ -164,11 +169,8 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         if self.parameters.source == "benchmark":
             self._path = benchmark_trajectory()
             self._next = 0
-            self._source = PeriodicLoop(
-                1.0 / self.parameters.source_rate,
-                self._play,
-                name="benchmark source",
-                on_error=self._tracking_failed,
+            self._source = self.loop(
+                "benchmark source", 1.0 / self.parameters.source_rate, self._play
             )
             self._source.start()
 
@@ -274,10 +276,6 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         self._previous = None
         self.diagnostics.count("held")
         self._publish(result.lengths, np.zeros(LEGS), result.forces[:, 2], result.best_pose)
-
-    def _tracking_failed(self, error: BaseException) -> None:
-        self.get_logger().error(f"tracking: {type(error).__name__}: {error}")
-        self.diagnostics.fault(f"tracking: {error}")
 
     def _snapshot(self) -> ContinuumSolver:
         with self._lock:

@@ -19,6 +19,7 @@ BENT_TOO_MUCH = 9
 NO_START = 10
 STOPPED = 11
 STALLED = 12
+ROUNDING = 13
 
 # Routes.
 ROUTE_TRACKED = 0  #: prediction and chord steps
@@ -45,4 +46,6 @@ def describe(reason: int, leg: int, reached: float) -> str:
         NO_START: "there is no solution to start from",
         STOPPED: f"stopped by the caller{way}",
         STALLED: f"the steps along the path ran out{way}",
+        ROUNDING: f"rounding errors keep the residual above the tolerance: rod {leg} is so tense "
+        "that its tip cannot be computed more closely",
     }.get(reason, "")

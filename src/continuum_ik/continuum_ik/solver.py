@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from continuum_ik import layout as m
 from continuum_ik.analysis import Analysis, analyse, fold_margin, rod_shapes
-from continuum_ik.continuation import linearise, load
 from continuum_ik.errors import ContinuumError
 from continuum_ik.forward import FORWARD_DETAILS, forward_run
+from continuum_ik.path import linearise, load
 from continuum_ik.pose import as_poses
 from continuum_ik.reasons import FOLD, NOT_FINITE, ROUTE_NAMES, describe
 from continuum_ik.robot import ContinuumRobot

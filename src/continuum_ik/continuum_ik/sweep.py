@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from continuum_ik import layout as m
 from continuum_ik.analysis import fold_margin
-from continuum_ik.continuation import copy_entry
+from continuum_ik.path import copy_entry
 from continuum_ik.pose import make_pose
 from continuum_ik.reasons import NONE, SUCCESS
 from continuum_ik.rod import KERNEL, Array

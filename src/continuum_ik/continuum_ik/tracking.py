@@ -17,22 +17,7 @@ import math
 from numba import njit
 
 from continuum_ik import layout as m
-from continuum_ik.continuation import (
-    CHANGE,
-    LEVER,
-    changed,
-    copy_entry,
-    follow,
-    linearise,
-    load,
-    make_sure,
-    moved_from_sure,
-    pose_between,
-    scaled,
-    store,
-    twist,
-    violated,
-)
+from continuum_ik.continuation import CHANGE, changed, follow, make_sure, moved_from_sure, violated
 from continuum_ik.equations import (
     aim,
     evaluate,
@@ -40,6 +25,7 @@ from continuum_ik.equations import (
     plan_steps,
     solve_linear,
 )
+from continuum_ik.path import LEVER, copy_entry, linearise, load, pose_between, scaled, store, twist
 from continuum_ik.pose import read_pose
 from continuum_ik.reasons import (
     BEHIND_BASE,
@@ -49,6 +35,7 @@ from continuum_ik.reasons import (
     NOT_A_ROTATION,
     NOT_CONVERGED,
     NOT_FINITE,
+    ROUNDING,
     ROUTE_AXIS,
     ROUTE_HOME,
     ROUTE_STRAIGHT,
@@ -337,7 +324,7 @@ def _recover(w: Array) -> int:
             reason, reached, leg = found, w[m.REACHED], w[m.LIMITING]
     w[m.REACHED], w[m.LIMITING], w[m.REASON] = reached, leg, float(reason)
     w[m.AGE] = -1.0
-    return NOT_CONVERGED if reason in (STALLED, NO_START) else UNREACHABLE
+    return NOT_CONVERGED if reason in (STALLED, NO_START, ROUNDING) else UNREACHABLE
 
 
 @njit(**INLINED)

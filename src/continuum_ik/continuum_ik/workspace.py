@@ -8,18 +8,11 @@ import numpy as np
 from numba import njit
 
 from continuum_ik import layout as m
-from continuum_ik.continuation import (
-    CHANGE,
-    POLISH,
-    changed,
-    correct,
-    exchange_rules,
-    linearise,
-    make_sure,
-    store,
-)
+from continuum_ik.continuation import CHANGE, changed, make_sure
 from continuum_ik.equations import aim, one_step
 from continuum_ik.errors import NoHome
+from continuum_ik.newton import POLISH, correct
+from continuum_ik.path import exchange_rules, linearise, store
 from continuum_ik.robot import ContinuumRobot
 from continuum_ik.rod import (
     BLOCK,
@@ -37,8 +30,8 @@ from continuum_ik.rod import (
     Array,
 )
 
-#: Displacements of the Jacobian's differences in the scaled unknowns.
-INCREMENT = 4e-6
+#: Displacements of the Jacobian's differences in the scaled unknowns, for rods that carry nothing.
+INCREMENT = 1e-7
 #: Sum of squares and error of the lengths on the way to far targets.
 FINE, FINE_LEG = 1e-17, 1e-11
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from continuum_ik import ContinuumRobot, ContinuumSolver, Load, Rod, layout, make_pose
-from continuum_ik.continuation import linearise, load
 from continuum_ik.equations import solve_linear
+from continuum_ik.path import linearise, load
 
 TILTED = Rotation.from_rotvec([0.15, -0.1, 0.2]).as_matrix()
 

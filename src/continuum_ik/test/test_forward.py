@@ -14,9 +14,9 @@ from continuum_ik import (
     run_streams,
 )
 from continuum_ik.analysis import analyse
-from continuum_ik.continuation import load
 from continuum_ik.equations import aim, evaluate, factorise, solve_linear, tangents
 from continuum_ik.forward import FORWARD_DETAILS, forward_run
+from continuum_ik.path import load
 from continuum_ik.trajectory import benchmark_trajectory
 from kin_common.errors import Cancelled, InvalidInput, LimitExceeded, StatusCode
 from kin_common.task import Task

@@ -18,8 +18,8 @@ from continuum_ik import (
     layout,
     make_pose,
 )
-from continuum_ik.continuation import load, scaled
 from continuum_ik.equations import aim, evaluate, factorise, solve_linear
+from continuum_ik.path import load, scaled
 from continuum_ik.tracking import track
 from kin_common.errors import InvalidInput, StatusCode, Unreachable
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "checksum",
+    "combine",
     "exit_now",
     "fence",
     "load_acquire",
@@ -117,4 +118,13 @@ def checksum(words: Words, start: int, count: int, seed: int) -> int:
         state = (state ^ np.uint64(words[k])) * np.uint64(0xFF51AFD7ED558CCD)
         state ^= state >> np.uint64(32)
     # 0 stands for "nothing read" in the echo round.
+    return np.int64(state) if state != 0 else np.int64(1)  # type: ignore[return-value]
+
+
+@njit(cache=True, nogil=True)
+def combine(first: int, second: int) -> int:
+    """One 64-bit check of two, never 0; a change of either alone changes it."""
+    state = np.uint64(first) * np.uint64(0xC4CEB9FE1A85EC53) ^ np.uint64(second)
+    state *= np.uint64(0xFF51AFD7ED558CCD)
+    state ^= state >> np.uint64(32)
     return np.int64(state) if state != 0 else np.int64(1)  # type: ignore[return-value]

@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,12 +38,16 @@ from ft_controller.layout import (
     Layout,
 )
 from ft_controller.processor import CONTROLLERS, PARALLEL, SERIAL
+from ft_controller.scheduling import VOTER, raise_thread
 from kin_common import checks
 from kin_common.errors import InvalidInput
 
 __all__ = ["RECONFIGURATIONS", "Crew", "Processor", "Tick", "Timing", "warm"]
 
 RECONFIGURATIONS = ("round_robin", "balanced")
+
+_SPOILT = (voting.BAD_CHECKSUM, voting.NOT_FINITE)
+_HEALTHY_S = 10.0  # a nursery that lived for so long is replaced at once
 
 Array = NDArray[np.float64]
 
@@ -194,13 +199,13 @@ class Crew:
             tolerance: 0: answers must be identical; else relative difference that still agrees.
             clean_ticks: Clean ticks before the first readmission; doubles each time.
             allow_single: Go on with one processor whom nobody checks.
-            restart: Start dead processes again.
+            restart: Start dead processes again, and their nursery.
             restart_delay: First delay before a restart; doubles with each one [s].
             restart_delay_max: The longest delay [s].
-            restart_stalled: A process that is silent for so long is killed and started again; 0:
-                never [s].
-            realtime_priority: 0: ordinary scheduling; else SCHED_FIFO with this priority, if
-                allowed.
+            restart_stalled: A process that is silent, or wrong again and again, for so long is
+                killed and started again; 0: never [s].
+            realtime_priority: 0: ordinary scheduling; else SCHED_FIFO, if allowed: the processors
+                with this priority, and the thread that votes two above.
         """
         if not MIN_PROCESSORS <= processors <= MAX_PROCESSORS:
             raise TooLarge(
@@ -217,14 +222,18 @@ class Crew:
         self._onset: dict[tuple[int, int], int] = {}
         self._signalled: dict[tuple[int, int], int] = {}
         self._faulty = False
+        self._restart = bool(restart)
+        self._delay = checks.within("restart_delay", restart_delay, 0.0, 60.0)
+        self._longest = checks.within("restart_delay_max", restart_delay_max, 0.0, 600.0)
+        self._priority = int(checks.within("realtime_priority", realtime_priority, 0, 90))
         self._setup = {
             "p": self.p,
             "n": arm.n,
             "model": arm.model.tolist(),
-            "restart": bool(restart),
-            "restart_delay": checks.within("restart_delay", restart_delay, 0.0, 60.0),
-            "restart_delay_max": checks.within("restart_delay_max", restart_delay_max, 0.0, 600.0),
-            "priority": int(checks.within("realtime_priority", realtime_priority, 0, 90)),
+            "restart": self._restart,
+            "restart_delay": self._delay,
+            "restart_delay_max": self._longest,
+            "priority": self._priority,
         }
         n, p = arm.n, self.p
         self._vectors = np.zeros((8, n))
@@ -233,7 +242,6 @@ class Crew:
         self._st = np.zeros((p, voter.P_WORDS), np.int64)
         self._comparisons = np.zeros((p, p), np.int64)
         self._echoes = np.zeros((p, p), np.int64)
-        self._disputes = np.zeros((p, p), np.int64)
         self._fault_words = np.zeros((p, 4), np.int64)
         self._magnitudes = np.zeros(p)
         self._data_f = np.zeros((p, BODY + self.layout.data))
@@ -253,6 +261,12 @@ class Crew:
         self._nursery: subprocess.Popen[bytes] | None = None
         self._channel: socket.socket | None = None
         self._blocks: list[memory.Block] = []
+        self._retired: list[memory.Block] = []
+        self._nursery_began = 0.0
+        self._nursery_due = 0.0
+        self._nursery_delay = self._delay
+        self._nurseries = 0
+        self._voting_thread = 0
 
     # ------------------------------------------------------------------ life
 
@@ -264,6 +278,16 @@ class Crew:
         """
         if self._nursery is not None:
             return
+        try:
+            self._start_nursery()
+            self._await_all(timeout)
+        except BaseException:
+            self.close()
+            raise
+
+    def _start_nursery(self) -> None:
+        """Start the parent of the processors on fresh memory; does not wait for it."""
+        generations = self._st[:, voter.P_GENERATION].tolist()
         fds = self._map_memory()
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
@@ -280,21 +304,47 @@ class Crew:
                 env=environment,
                 start_new_session=True,
             )
-            mine.send(json.dumps(self._setup | fds).encode())
+            mine.send(json.dumps(self._setup | fds | {"generations": generations}).encode())
             self._channel = mine
         except BaseException:
             mine.close()
-            self.close()
             raise
         finally:
             theirs.close()
             for fd in fds.values():
                 os.close(fd)
-        try:
-            self._await_all(timeout)
-        except BaseException:
-            self.close()
-            raise
+        self._nurseries += 1
+        self._nursery_began, self._nursery_due = time.monotonic(), 0.0
+
+    def _watch_nursery(self) -> None:
+        """A nursery that ended took its processors along: another one, with new processors.
+
+        The voter goes on meanwhile. It finds all processors dead, and takes the new ones into an
+        empty working set as soon as most of them agree.
+        """
+        if self._nursery is None or self._nursery.poll() is None:
+            return
+        now = time.monotonic()
+        if self._nursery_due == 0.0:
+            if self._channel is not None:
+                self._channel.close()
+                self._channel = None
+            if now - self._nursery_began > _HEALTHY_S:
+                self._nursery_delay = self._delay
+            self._nursery_due = now + self._nursery_delay
+            self._nursery_delay = min(2.0 * self._nursery_delay, max(self._longest, self._delay))
+            # Nobody is left who could say that they are dead.
+            self._map_nobody()
+        if now >= self._nursery_due and self._restart:
+            try:
+                self._start_nursery()
+            except (OSError, CrewError):
+                self._nursery_due = now + max(self._nursery_delay, 0.1)
+
+    def _map_nobody(self) -> None:
+        """Memory in which every processor is dead."""
+        for fd in self._map_memory().values():
+            os.close(fd)
 
     def _map_memory(self) -> dict[str, int]:
         """Make and map the shared blocks; returns the descriptors that the processes inherit."""
@@ -305,6 +355,10 @@ class Crew:
             "crew": memory.create("ft_crew", lay.crew_words),
         }
         readers = {name: memory.read_only(fd) for name, fd in fds.items()}
+        # Another thread may still look at what was there before.
+        for block in self._retired:
+            block.close()
+        self._retired, self._blocks = self._blocks, []
         try:
             self._entry = memory.Block(
                 lay.input_words, readers["input"], fds["input"], (0, lay.input_words)
@@ -370,9 +424,9 @@ class Crew:
                 self._nursery.kill()
                 self._nursery.wait()
             self._nursery = None
-        for block in self._blocks:
+        for block in (*self._blocks, *self._retired):
             block.close()
-        self._blocks = []
+        self._blocks, self._retired = [], []
 
     def __enter__(self) -> Crew:
         self.start()
@@ -431,6 +485,9 @@ class Crew:
         # A locked joint neither moves nor is moved.
         if self._faulty or len(self._faults):
             self._update_faults(t)
+        if self._priority and self._voting_thread != threading.get_ident():
+            self._voting_thread = threading.get_ident()
+            self._reg[voter.R_RAISED] = raise_thread(self._priority, VOTER)
         working = int(self._reg[voter.R_WORKING])
         voted = self._vote(due_ns)
         torque = self.governor.step(t, fresh, voted, self._tau, rows[0], rows[1])
@@ -451,15 +508,21 @@ class Crew:
     def review(self) -> None:
         """Wait for the rest of the answers, judge, and change the working set."""
         self._review()
-        if self._restart_stalled > 0.0:
-            st = self._st
+        self._watch_nursery()
+        out = ~self.working_set & ((1 << self.p) - 1)
+        if out and self._restart_stalled > 0.0:
+            patience = 1e9 * self._restart_stalled
             for k in range(self.p):
-                late = st[k, voter.P_LATE_RUN] > 0 and (
-                    self._reg[voter.R_RELEASE] - st[k, voter.P_LATE_SINCE]
-                    > 1e9 * self._restart_stalled
+                row = self._st[k]
+                late = row[voter.P_LATE_RUN] > 0 and (
+                    self._reg[voter.R_RELEASE] - row[voter.P_LATE_SINCE] > patience
                 )
-                if late and not (int(self._reg[voter.R_WORKING]) >> k) & 1:
-                    st[k, voter.P_LATE_RUN] = 0
+                # Its memory may be damaged; the next process has a good one.
+                wrong = row[voter.P_WRONG_SINCE] > 0 and (
+                    row[voter.P_WRONG_LAST] - row[voter.P_WRONG_SINCE] > patience
+                )
+                if (out >> k) & 1 and (late or wrong):
+                    row[voter.P_LATE_RUN] = row[voter.P_WRONG_SINCE] = 0
                     self._signal(k, signal.SIGKILL)
 
     def _vote(self, due_ns: int) -> bool:
@@ -478,7 +541,7 @@ class Crew:
     def _review(self) -> None:
         lay = self.layout
         voter.review(
-            self._reg, self._st, self._comparisons, self._echoes, self._disputes,
+            self._reg, self._st, self._comparisons, self._echoes, self._vectors,
             self._pages.words.reshape(self.p, -1), self._crew.words, self._data, self._data_f,
             self._results, self._scratch, self._owner, self._clock, lay.slot, lay.votes,
             lay.result, self._tolerance,
@@ -527,17 +590,41 @@ class Crew:
         """Which joints are locked, shape (n,)."""
         return self._vectors[7] != 0.0
 
-    def reset(self) -> None:
-        """After a safe stop: all live processors work again, old penalties are forgotten."""
+    def reset(self) -> str:
+        """After a safe stop: all live processors work again, old penalties are forgotten.
+
+        If nobody is alive, the next processors that most of all agree with are taken.
+
+        Returns:
+            What is still waited for, for people; empty if nothing is.
+        """
         self.governor.reset()
         if self._blocks:
             self._reg[voter.R_WORKING] = self._alive()
         self._reg[voter.R_SUSPECT] = 0
-        self._disputes[:] = 0
         st = self._st
         for column in (voter.P_PENALTY, voter.P_LATE_RUN, voter.P_CLEAN, voter.P_DISPUTE):
             st[:, column] = 0
         st[:, voter.P_NEEDED] = self._reg[voter.R_CLEAN]
+        return self.waits_for()
+
+    def waits_for(self) -> str:
+        """Which processors there are not, and what that means; empty if all are alive."""
+        if not self._blocks:
+            return "the processors are not started"
+        alive = self._alive()
+        if alive == (1 << self.p) - 1 and self.working_set:
+            return ""
+        coming = "being started" if self._restart else "not started again"
+        dead = [k for k in range(self.p) if not (alive >> k) & 1]
+        if self.working_set:
+            return f"{_numbered(dead)}: {coming}"
+        need = self.p // 2 + 1
+        return (
+            f"no processor works, {self.p - len(dead)} of {self.p} are alive: control begins when"
+            f" {need} of them agree for {int(self._reg[voter.R_CLEAN])} ticks"
+            + (f"; {_numbered(dead)}: {coming}" if dead else "")
+        )
 
     def _apply_timing(self) -> None:
         timing, reg = self.timing, self._reg
@@ -621,6 +708,11 @@ class Crew:
         return self._nursery.pid if self._nursery is not None else 0
 
     @property
+    def nurseries(self) -> int:
+        """How many nurseries were started so far."""
+        return self._nurseries
+
+    @property
     def working_set(self) -> int:
         """Bit i = processor i is in the working set."""
         return int(self._reg[voter.R_WORKING])
@@ -683,15 +775,31 @@ class Crew:
             Reason.JOINT_LIMIT: f"{name}: {g.value:.4g} rad is out of limits",
             Reason.OVERSPEED: f"{name}: speed {g.value:.4g} rad/s is too high",
             Reason.STOP_ASKED: "a stop was asked for",
+            Reason.PAUSED: f"the control stood still, {g.value:.3g} s without a torque of its own",
+            Reason.FOLLOWING_ERROR: f"{name} does not follow: {g.value:.4g} rad from its motion",
+            Reason.FROZEN: f"{name} is frozen: not a bit of its position changed while it should "
+            f"have moved {g.value:.3g} rad",
+            Reason.RIVAL: "another controller drives this arm",
+            Reason.CLAIMING: "looking for other controllers of this arm",
         }[g.reason]
+
+    @property
+    def starved(self) -> bool:
+        """Whether the last vote lacked nothing but answers in time: nobody disagreed."""
+        groups = set()
+        for k in range(self.p):
+            if (self.working_set >> k) & 1 and self._st[k, voter.P_GROUP] >= 0:
+                groups.add(int(self._st[k, voter.P_GROUP]))
+        return len(groups) < 2 and not self._reg[voter.R_NOT_FINITE]
 
     def _no_quorum(self) -> str:
         """Why the last vote had no quorum: somebody was late, or they do not agree."""
         reg = self._reg
-        working, need = int(reg[voter.R_WORKING]), int(reg[voter.R_QUORUM])
+        # Those that had a vote; the review may have put some of them out since.
+        working, need = int(reg[voter.R_BALLOT]), int(reg[voter.R_QUORUM])
         members = [k for k in range(self.p) if (working >> k) & 1]
-        if not members:
-            return "no processor is left"
+        if not members or not self.working_set:
+            return self.waits_for() or "no processor is left"
         if reg[voter.R_NOT_FINITE]:
             return "the torque of a processor that nobody checks is not finite"
         late = [k for k in members if not (int(reg[voter.R_SPOKEN]) >> k) & 1]
@@ -706,11 +814,14 @@ class Crew:
         if len(groups) > 1:
             said = " against ".join(_numbered(group) for group in groups.values())
             return f"{rule}, {len(groups)} answers: {said}, first in {self._difference(*groups)}"
+        spoilt = [k for k in members if self._st[k, voter.P_FOUND] in _SPOILT]
+        if spoilt:
+            return f"{rule}, damaged or not finite: {_numbered(spoilt)}"
         if late:
             return f"{rule}, {len(members) - len(late)} answered {waited}; late: {_numbered(late)}"
         missing = self._comparisons[np.ix_(members, members)] == voting.MISSING
         np.fill_diagonal(missing, False)
-        if missing.any():
+        if missing.any() or self.controller == "echo":
             return f"{rule}; all answered, but too late to be compared {waited}"
         return f"{rule}; all answered, but do not confirm what they read of each other"
 

@@ -5,8 +5,13 @@
 HOLD repeats the last safe torque; a quorum that comes back in time leads to RUN again. After the
 hold time the held torque is taken down to zero while a damping of each joint is taken up. That ends
 in STOPPED, where only the damping is left, until somebody resets. From RAMP on there is no way back
-by
-itself: a torque that jumps back in after a second is no safe behaviour.
+by itself: a torque that jumps back in after a second is no safe behaviour.
+
+Holds add up. Every second without control uses up a second of the hold time, and every second of
+control gives back only a share of it, so that an arm which is out of control again and again is
+stopped as surely as one that is out of control for good. A pause, a time in which nobody called,
+counts as held, and one that uses up the hold time ends in STOPPED. Who cannot see does not push:
+without fresh joint states a held torque fades within the time of a pause.
 """
 
 from __future__ import annotations
@@ -48,6 +53,22 @@ class Reason(IntEnum):
     JOINT_LIMIT = 4
     OVERSPEED = 5
     STOP_ASKED = 6
+    PAUSED = 7
+    FOLLOWING_ERROR = 8
+    FROZEN = 9
+    RIVAL = 10
+    CLAIMING = 11
+
+
+# What the kernel below knows by name: states and reasons, and the places of its two arrays.
+_IDLE, _RUN, _HOLD = int(State.IDLE), int(State.RUN), int(State.HOLD)
+_RAMP, _STOPPED = int(State.RAMP), int(State.STOPPED)
+_NONE, _NO_QUORUM, _SENSOR_LOST = int(Reason.NONE), int(Reason.NO_QUORUM), int(Reason.SENSOR_LOST)
+_IMPLAUSIBLE, _JOINT_LIMIT = int(Reason.IMPLAUSIBLE), int(Reason.JOINT_LIMIT)
+_OVERSPEED, _PAUSED = int(Reason.OVERSPEED), int(Reason.PAUSED)
+_STATE, _REASON, _JOINT, _SATURATED, _BARRED, _WORDS = range(6)
+_RAMP_BEGAN, _HOLD_TIME, _RAMP_TIME, _BELIEVED, _VALUE = range(5)
+_LAST_TIME, _HELD, _PAUSE, _GIVEN_BACK, _SEEN, _TIMES = range(5, 11)
 
 
 @dataclass(frozen=True)
@@ -62,8 +83,10 @@ class Limits:
         damping: Damping of a stopped joint [N m s/rad].
         implausible: A voted torque beyond so many times ``torque`` is not believed.
         margin: Measured position so far beyond the limits stops the arm [rad].
-        hold: Time for which the last safe torque is held [s].
+        hold: Time for which the last safe torque is held, in one piece or in several [s].
         ramp: Time in which it goes down to zero [s].
+        pause: A longer time between two steps is a pause and counts as held [s].
+        recovery: Share of the time under control that is given back to the hold time.
     """
 
     torque: Array
@@ -75,6 +98,8 @@ class Limits:
     margin: float = 0.1
     hold: float = 0.1
     ramp: float = 0.4
+    pause: float = 0.1
+    recovery: float = 0.1
 
     def __post_init__(self) -> None:
         n = np.size(self.torque)
@@ -97,6 +122,10 @@ class Limits:
             raise ArmError("implausible", "must be at least 1, and margin not negative")
         if not (0.0 <= self.hold < 60.0 and 0.0 < self.ramp < 60.0):
             raise ArmError("hold", "hold and ramp must be below a minute, and ramp positive")
+        if not 0.0 < self.pause < 60.0:
+            raise ArmError("pause", f"must be positive and below a minute, got {self.pause:g}")
+        if not 0.0 <= self.recovery <= 1.0:
+            raise ArmError("recovery", f"must be a share of 0 to 1, got {self.recovery:g}")
 
     @classmethod
     def of(
@@ -149,8 +178,9 @@ class Governor:
 
     def __init__(self, limits: Limits) -> None:
         self._n = limits.torque.size
-        self._words = np.zeros(4, np.int64)  # state, reason, joint, saturated
-        self._times = np.zeros(5)  # since, hold, ramp, implausible, value of the joint
+        self._words = np.zeros(_WORDS, np.int64)
+        self._times = np.zeros(_TIMES)
+        self._times[_LAST_TIME] = np.nan
         self._last = np.zeros(self._n)
         self.torque = np.zeros(self._n)
         self.limits = limits
@@ -168,43 +198,84 @@ class Governor:
         self._block = np.vstack(
             [limits.torque, limits.lower, limits.upper, limits.speed, limits.damping]
         )
-        self._times[1:4] = limits.hold, limits.ramp, limits.implausible
+        times = self._times
+        times[_HOLD_TIME], times[_RAMP_TIME] = limits.hold, limits.ramp
+        times[_BELIEVED], times[_PAUSE] = limits.implausible, limits.pause
+        times[_GIVEN_BACK] = limits.recovery
 
     @property
     def state(self) -> State:
         """Where it is."""
-        return State(int(self._words[0]))
+        return State(int(self._words[_STATE]))
 
     @property
     def reason(self) -> Reason:
         """Why it is not in RUN."""
-        return Reason(int(self._words[1]))
+        return Reason(int(self._words[_REASON]))
 
     @property
     def joint(self) -> int:
         """The joint that the reason is about, if it is about one."""
-        return int(self._words[2])
+        return int(self._words[_JOINT])
 
     @property
     def value(self) -> float:
         """What was wrong with that joint when it was found: torque, position or speed."""
-        return float(self._times[4])
+        return float(self._times[_VALUE])
 
     @property
     def saturated(self) -> bool:
         """Whether the last torque was cut to the limits."""
-        return bool(self._words[3])
+        return bool(self._words[_SATURATED])
+
+    @property
+    def held(self) -> float:
+        """How much of the hold time is used up [s]."""
+        return float(self._times[_HELD])
 
     def reset(self) -> None:
-        """Leave HOLD, RAMP or STOPPED; the next plausible vote leads to RUN."""
-        self._words[:] = 0
+        """Leave HOLD, RAMP or STOPPED; the next plausible vote leads to RUN, unless it is barred."""
+        self._words[:_BARRED] = 0
         self._last[:] = 0.0
+        self._times[_LAST_TIME], self._times[_HELD] = np.nan, 0.0
 
     def stop(self, t: float) -> None:
         """Begin a safe stop by order."""
         if self.state in (State.RUN, State.HOLD):
-            self._words[0], self._words[1] = State.RAMP, Reason.STOP_ASKED
-            self._times[0] = t
+            self._words[_STATE], self._words[_REASON] = State.RAMP, Reason.STOP_ASKED
+            self._times[_RAMP_BEGAN] = t
+
+    def cut(self, reason: Reason, joint: int = 0, value: float = 0.0) -> None:
+        """Stop at once, without a ramp: the last torque must not go on.
+
+        For a torque that came of a state which cannot be believed, or that drives an arm which does
+        not follow. Before the first torque it only says why there will be none.
+
+        Args:
+            reason: Why.
+            joint: The joint that it is about.
+            value: What is wrong with that joint.
+        """
+        if self.state == State.STOPPED:
+            return
+        if self.state != State.IDLE:
+            self._words[_STATE] = State.STOPPED
+            self._last[:] = 0.0
+        self._words[_REASON], self._words[_JOINT] = reason, joint
+        self._times[_VALUE] = value
+
+    def bar(self, reason: Reason) -> None:
+        """Give no torque at all, from the next step on and until :meth:`admit`."""
+        self._words[_BARRED] = reason
+
+    def admit(self) -> None:
+        """Take a bar back; an arm that it stopped stays stopped until somebody resets."""
+        self._words[_BARRED] = 0
+
+    @property
+    def barred(self) -> bool:
+        """Whether a bar is in force."""
+        return bool(self._words[_BARRED])
 
     def step(self, t: float, fresh: bool, voted: bool, tau: Array, q: Array, qdot: Array) -> Array:
         """The torque for the motors, shape (n,) [N m]; valid until the next call.
@@ -235,6 +306,50 @@ class Governor:
 
 
 @njit(cache=True, nogil=True)
+def _judge(
+    times: Array,
+    limits: Array,
+    margin: float,
+    fresh: bool,
+    voted: bool,
+    tau: Array,
+    q: Array,
+    qdot: Array,
+) -> tuple[int, int, float]:
+    """What is wrong in this step: reason, joint, value."""
+    if not fresh:
+        return _SENSOR_LOST, 0, 0.0
+    # Written so that NaN fails every one of them. An arm out of its limits is one also while there
+    # is no quorum.
+    for i in range(q.size):
+        if not (limits[1, i] - margin <= q[i] <= limits[2, i] + margin):
+            return _JOINT_LIMIT, i, q[i]
+        if not math.fabs(qdot[i]) <= limits[3, i]:
+            return _OVERSPEED, i, qdot[i]
+    if not voted:
+        return _NO_QUORUM, 0, 0.0
+    for i in range(q.size):
+        if not math.fabs(tau[i]) <= times[_BELIEVED] * limits[0, i]:
+            return _IMPLAUSIBLE, i, tau[i]
+    return _NONE, 0, 0.0
+
+
+@njit(cache=True, nogil=True)
+def _keep_account(state: int, times: Array, t: float) -> bool:
+    """Count the time since the last step as held or as controlled; whether it was a pause."""
+    elapsed = t - times[_LAST_TIME]
+    times[_LAST_TIME] = t
+    if not elapsed > 0.0:  # the first step, or another clock
+        return False
+    paused = elapsed > times[_PAUSE]
+    if state == _HOLD or (state == _RUN and paused):
+        times[_HELD] += elapsed
+    elif state == _RUN:
+        times[_HELD] = max(0.0, times[_HELD] - times[_GIVEN_BACK] * elapsed)
+    return paused
+
+
+@njit(cache=True, nogil=True)
 def _govern(
     words: Words,
     times: Array,
@@ -250,57 +365,66 @@ def _govern(
     out: Array,
 ) -> None:
     n = out.size
-    reason = 0
-    joint = 0
-    value = 0.0
-    if not fresh:
-        reason = 2
-    elif not voted:
-        reason = 1
-    else:
-        for i in range(n):
-            # Written so that NaN fails every one of them.
-            if not math.fabs(tau[i]) <= times[3] * limits[0, i]:
-                reason, joint, value = 3, i, tau[i]
-            elif not (limits[1, i] - margin <= q[i] <= limits[2, i] + margin):
-                reason, joint, value = 4, i, q[i]
-            elif not math.fabs(qdot[i]) <= limits[3, i]:
-                reason, joint, value = 5, i, qdot[i]
-            if reason != 0:
-                break
-    state = words[0]
-    words[3] = 0
-    if reason == 0 and state <= 2:
-        words[0] = 1
-        words[1] = 0
+    if fresh:
+        times[_SEEN] = t
+    if words[_BARRED] != 0:
+        if words[_STATE] != _IDLE:
+            words[_STATE] = _STOPPED
+        words[_REASON] = words[_BARRED]
+        last[:] = 0.0
+        out[:] = 0.0
+        return
+    reason, joint, value = _judge(times, limits, margin, fresh, voted, tau, q, qdot)
+    state = words[_STATE]
+    words[_SATURATED] = 0
+    paused = _keep_account(state, times, t)
+    held_out = (state == _HOLD or (state == _RUN and paused)) and times[_HELD] >= times[_HOLD_TIME]
+    if reason == _NONE and state <= _HOLD and not held_out:
+        words[_STATE] = _RUN
+        words[_REASON] = _NONE
         for i in range(n):
             out[i] = min(max(tau[i], -limits[0, i]), limits[0, i])
             if out[i] != tau[i]:
-                words[3] = 1
+                words[_SATURATED] = 1
             last[i] = out[i]
         return
-    if state == 0:
-        words[1], words[2], times[4] = reason, joint, value
+    if state == _IDLE:
+        words[_REASON], words[_JOINT], times[_VALUE] = reason, joint, value
         out[:] = 0.0
         return
-    if state == 1:
-        state = 2
-        times[0] = t
-    if state == 2:
-        words[1], words[2], times[4] = reason, joint, value
-        if t - times[0] >= times[1] or reason in (4, 5):
-            state = 3
-            times[0] = t
+    if state <= _HOLD:
+        stood = paused and held_out and state == _RUN
+        if stood:
+            words[_REASON], words[_JOINT], times[_VALUE] = _PAUSED, 0, times[_HELD]
+        elif reason != _NONE:
+            words[_REASON], words[_JOINT], times[_VALUE] = reason, joint, value
+        state = _HOLD
+        if stood:
+            # The arm has long been left to itself; a torque of then would only push it anew.
+            state = _STOPPED
+        elif reason == _JOINT_LIMIT or reason == _OVERSPEED:
+            state = _RAMP
+            times[_RAMP_BEGAN] = t
+        elif times[_HELD] >= times[_HOLD_TIME]:
+            # From the moment at which the hold time was used up: the last step may be long ago.
+            state = _RAMP
+            times[_RAMP_BEGAN] = t - (times[_HELD] - times[_HOLD_TIME])
     factor = 1.0
-    if state == 3:
-        factor = 1.0 - (t - times[0]) / times[2]
+    if state == _RAMP:
+        factor = 1.0 - (t - times[_RAMP_BEGAN]) / times[_RAMP_TIME]
         if factor <= 0.0:
-            state = 4
-    if state == 4:
+            state = _STOPPED
+    if state == _STOPPED:
         factor = 0.0
-    words[0] = state
+    words[_STATE] = state
     for i in range(n):
         out[i] = factor * last[i]
-        if fresh and state >= 3:
-            out[i] -= (1.0 - factor) * limits[4, i] * qdot[i]
+        if not fresh:
+            out[i] *= min(max(1.0 - (t - times[_SEEN]) / times[_PAUSE], 0.0), 1.0)
+        else:
+            if out[i] * qdot[i] > 0.0:
+                # A torque that nobody computes any more must not take a joint to its speed limit.
+                out[i] *= min(max(2.0 - 2.0 * math.fabs(qdot[i]) / limits[3, i], 0.0), 1.0)
+            if state >= _RAMP:
+                out[i] -= (1.0 - factor) * limits[4, i] * qdot[i]
         out[i] = min(max(out[i], -limits[0, i]), limits[0, i])

@@ -3,11 +3,15 @@
 What comes from outside (measurements, trajectories, orders) is taken over between two ticks, so the
 crew is only ever touched by this thread. The waiting and the voting hold no Python lock.
 
+Where the arm should be is the business of :class:`~ft_controller.follower.Follower`, whether it
+does what it is told that of :class:`~ft_controller.motion_watch.MotionWatch`.
+
 A loop may also be stepped by the measurements instead of the clock, see :class:`SteppedLoop`.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 from collections import deque
@@ -22,14 +26,33 @@ from numpy.typing import NDArray
 from ft_controller.atomics import sleep_until
 from ft_controller.crew import Crew, Processor, Tick
 from ft_controller.errors import CrewError
-from ft_controller.governor import State
+from ft_controller.follower import Entry, Follower
+from ft_controller.governor import Reason, State
+from ft_controller.motion_watch import MotionWatch
 from ft_controller.trajectory import Trajectory
 from kin_common import checks
+from kin_common.threads import start_thread
 
 __all__ = ["ControlLoop", "Snapshot", "SteppedLoop"]
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
+
+#: A loop that neither sees nor drives the arm says zero so many times, and then nothing, so that
+#: the watchdog of the drives takes over.
+_LAST_WORDS = 10
+#: Joints that are slower than this count as at rest when an arm is taken over again [rad/s].
+_CALM = 0.5
+
+
+@dataclass(frozen=True)
+class _Measurement:
+    """Joint states, the time for which they hold, and which message in a row they came with."""
+
+    q: Array
+    qdot: Array
+    time_ns: int
+    number: int
 
 
 @dataclass(frozen=True)
@@ -73,6 +96,10 @@ class ControlLoop:
         state_timeout: float = 0.05,
         report_rate: float = 20.0,
         failed: Callable[[BaseException], None] = lambda _: None,
+        *,
+        entry: Entry | None = None,
+        watch: MotionWatch | None = None,
+        recover_after: float = 0.0,
     ) -> None:
         """Prepare the loop.
 
@@ -85,6 +112,11 @@ class ControlLoop:
             state_timeout: Measurements older than this are lost [s].
             report_rate: See report [Hz].
             failed: Gets the exception if the loop itself breaks down, which ends it.
+            entry: How motions are entered from where the arm is. What counts as a pause is said by
+                the crew's limits.
+            watch: Finds joints that do not do what they are told.
+            recover_after: After a stop for want of joint states, of answers or of time, take the
+                arm over again when all has been well for so long; 0: wait for a reset [s].
         """
         self._failed = failed
         self.crew = crew
@@ -92,18 +124,35 @@ class ControlLoop:
         self._send, self._report = send, report
         self._timeout_ns = int(1e9 * checks.positive("state_timeout", state_timeout))
         self._report_ns = int(1e9 / checks.positive("report_rate", report_rate))
-        n = crew.arm.n
-        self._measured: tuple[Array, Array, int] | None = None
-        self._following: tuple[Trajectory, int] | None = None
+        self._measured: _Measurement | None = None
+        self._follower = Follower(crew.arm.n)
+        self.enter_by(entry or Entry())
+        self._watch = watch or MotionWatch(crew.arm)
+        self._frozen: tuple[int, float] | None = None  # a joint, and where it is stuck
+        self._looked: tuple[int, int] = (0, 0)  # time and measurement of the last tick
+        self._silent = 0
+        self._recover_ns = int(1e9 * checks.within("recover_after", recover_after, 0.0, 3600.0))
+        self._well_since = 0
+        self._disputed = False
         self._orders: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._votes: deque[float] = deque(maxlen=1000)
-        self._desired = np.zeros((3, n))
+        self._desired = self._follower.desired
         self._reported, self._shown = 0, (State.IDLE, -1)
         self._start_ns = self._time_ns()
         self.missed = 0
+        self.recoveries = 0
         self.error: BaseException | None = None
+
+    def enter_by(self, entry: Entry) -> None:
+        """Change how motions are entered; between ticks, or before the start."""
+        governor, period = self.crew.governor, 1e-9 * self.period_ns
+        if governor.limits.pause < 3.0 * period:  # a tick or two may always be lost
+            governor.limits = dataclasses.replace(governor.limits, pause=3.0 * period)
+        pause = governor.limits.pause
+        self._pause_ns = int(1e9 * pause)
+        self._follower.entry = dataclasses.replace(entry, pause=pause, regular=2.5 * period)
 
     @property
     def running(self) -> bool:
@@ -122,8 +171,7 @@ class ControlLoop:
         """Start the thread."""
         if not self.running:
             self._stop.clear()
-            self._thread = threading.Thread(target=self._run, name="ft_control", daemon=True)
-            self._thread.start()
+            self._thread = start_thread("ft_control", self._run, self._failed)
 
     def stop(self) -> None:
         """Ramp down if the arm is under control, then end the thread."""
@@ -142,39 +190,52 @@ class ControlLoop:
             self._thread = None
         self._drop_orders()
 
-    def measured(self, q: Array, qdot: Array) -> None:
-        """Take over a measurement; any thread."""
-        self._measured = (q, qdot, self._time_ns())
+    def measured(self, q: Array, qdot: Array, age: float = 0.0) -> None:
+        """Take over a measurement; any thread.
+
+        Args:
+            q: Positions, shape (n,) [rad].
+            qdot: Velocities, shape (n,) [rad/s].
+            age: How old it is already [s]. One that is older than what there is says nothing new.
+        """
+        latest, taken = self._measured, self._time_ns() - int(1e9 * age)
+        if latest is None or taken >= latest.time_ns:
+            self._measured = _Measurement(q, qdot, taken, 1 if latest is None else latest.number + 1)
 
     @property
     def measurement(self) -> tuple[Array, Array] | None:
         """The last measurement, positions and velocities."""
         latest = self._measured
-        return None if latest is None else (latest[0], latest[1])
+        return None if latest is None else (latest.q, latest.qdot)
 
     @property
     def fresh(self) -> bool:
         """Whether there is a measurement of now."""
         latest = self._measured
-        return latest is not None and self._time_ns() - latest[2] <= self._timeout_ns
+        return latest is not None and self._time_ns() - latest.time_ns <= self._timeout_ns
+
+    @property
+    def driving(self) -> bool:
+        """Whether the arm is under control, single ticks apart."""
+        return self.crew.governor.state in (State.RUN, State.HOLD)
+
+    @property
+    def recovering(self) -> bool:
+        """Whether the loop is stopped and will take the arm over again by itself."""
+        return self.crew.governor.state in (State.RAMP, State.STOPPED) and self._recoverable()
 
     def desired(self) -> Array:
-        """Where the trajectory is now: positions, velocities, accelerations, shape (3, n)."""
-        following = self._following
-        if following is None:
-            return self._desired.copy()
-        trajectory, began = following
-        return trajectory.sample(1e-9 * (self._time_ns() - began))
+        """Where the arm should be: positions, velocities, accelerations, shape (3, n)."""
+        return self._follower.desired
 
     def follow(self, trajectory: Trajectory) -> None:
         """Follow a trajectory from now on; any thread."""
-        self._following = (trajectory, self._time_ns())
+        self._follower.follow(trajectory)
 
     @property
     def following(self) -> Trajectory | None:
         """The trajectory in use."""
-        following = self._following
-        return None if following is None else following[0]
+        return self._follower.trajectory
 
     def do(self, order: Callable[[], T], timeout: float = 5.0) -> T:
         """Do something with the crew between two ticks; any thread but the loop's own.
@@ -228,14 +289,11 @@ class ControlLoop:
         """One tick; the next one is due at a monotonic time [ns], 0: unknown."""
         now = self._time_ns()
         latest = self._measured
-        fresh = latest is not None and now - latest[2] <= self._timeout_ns
         nothing = np.zeros(self.crew.arm.n)
-        q, qdot = (nothing, nothing) if latest is None else (latest[0], latest[1])
-        if self._following is None and fresh:
-            self.follow(Trajectory.rest(q))
-        if self._following is not None:
-            trajectory, began = self._following
-            self._desired = trajectory.sample(1e-9 * (now - began))
+        q, qdot = (nothing, nothing) if latest is None else (latest.q, latest.qdot)
+        fresh = latest is not None and now - latest.time_ns <= self._timeout_ns
+        if fresh and latest is not None:
+            fresh = self._look(now, latest)
         tick = self.crew.vote(
             q,
             qdot,
@@ -246,7 +304,9 @@ class ControlLoop:
             fresh,
             next_due,
         )
-        self._send(tick)
+        if self._time_ns() - now <= self._pause_ns:  # else it is a torque for a moment long past
+            self._give(tick, fresh)
+        self._recover(now, tick, fresh, qdot)
         self.crew.review()
         self._votes.append(tick.vote_time)
         after = self._time_ns()
@@ -254,6 +314,65 @@ class ControlLoop:
         if self._shown != news or after - self._reported > self._report_ns:
             self._reported, self._shown = after, news
             self._report(self._snapshot(tick, q))
+
+    def _look(self, now: int, latest: _Measurement) -> bool:
+        """Ask where the arm should be and whether it does as it is told; whether it is seen."""
+        crew, (last, number) = self.crew, self._looked
+        self._looked = (now, latest.number)
+        self._desired = self._follower.propose(
+            latest.time_ns, latest.q, latest.qdot, self.driving
+        )
+        if not self.driving:
+            self._watch.forget()
+        elif self._frozen is None:
+            finding = self._watch.look(
+                1e-9 * (now - last),
+                latest.q,
+                latest.qdot,
+                self._desired[0],
+                crew.locked,
+                latest.number != number,
+            )
+            if finding is not None:
+                reason = Reason.FROZEN if finding.frozen else Reason.FOLLOWING_ERROR
+                crew.governor.cut(reason, finding.joint, finding.value)
+                if finding.frozen:
+                    self._frozen = (finding.joint, float(latest.q[finding.joint]))
+        if self._frozen is not None and latest.q[self._frozen[0]] != self._frozen[1]:
+            self._frozen = None
+        return self._frozen is None
+
+    def _give(self, tick: Tick, fresh: bool) -> None:
+        """Send the torque, and remember what it was for."""
+        self._silent = self._silent + 1 if tick.state == State.STOPPED and not fresh else 0
+        if self._silent <= _LAST_WORDS:
+            self._send(tick)
+        if tick.state == State.RUN:
+            self._follower.accept()
+        self._watch.gave(tick.torque)
+
+    def _recoverable(self) -> bool:
+        """Whether the stop was for want of something, and for nothing that is wrong."""
+        reason = self.crew.governor.reason
+        return self._recover_ns > 0 and (
+            reason in (Reason.SENSOR_LOST, Reason.PAUSED)
+            or (reason == Reason.NO_QUORUM and not self._disputed)
+        )
+
+    def _recover(self, now: int, tick: Tick, fresh: bool, qdot: Array) -> None:
+        """After a stop for want of something: take the arm over again when it is there."""
+        crew = self.crew
+        if tick.state == State.RUN:
+            self._disputed = False
+        elif tick.state == State.HOLD and not crew.starved:
+            self._disputed = True
+        well = fresh and 0 < tick.quorum <= tick.agreeing and np.abs(qdot).max() <= _CALM
+        if tick.state != State.STOPPED or not well or not self._recoverable():
+            self._well_since = now
+        elif now - self._well_since >= self._recover_ns:
+            self.recoveries += 1
+            self._well_since = now
+            crew.reset()
 
     def _snapshot(self, tick: Tick, q: Array) -> Snapshot:
         crew = self.crew
@@ -321,11 +440,15 @@ class SteppedLoop(ControlLoop):
                         self._tick()
             self._going = False
 
-    def measured(self, q: Array, qdot: Array) -> None:
-        """Take over a measurement and do one tick with it; any thread."""
+    def measured(self, q: Array, qdot: Array, age: float = 0.0) -> None:
+        """Take over a measurement and do one tick with it; any thread.
+
+        It is of now, whatever its age: the measurements are the clock.
+        """
         with self._turn:
             if self._going:
-                self._measured = (q, qdot, self._time_ns() + self.period_ns)
+                number = 1 if self._measured is None else self._measured.number + 1
+                self._measured = _Measurement(q, qdot, self._time_ns() + self.period_ns, number)
                 self._tick()
 
     def do(self, order: Callable[[], T], timeout: float = 5.0) -> T:

@@ -118,7 +118,7 @@ class FtParameters(ArmParameters):
     )
     restart_stalled: float = parameter(
         5.0,
-        "silent for so long: killed and started again; 0: never [s]",
+        "silent or wrong for so long: killed and started again; 0: never [s]",
         minimum=0.0,
         maximum=1e6,
         read_only=True,
@@ -128,7 +128,7 @@ class FtParameters(ArmParameters):
     )
     realtime_priority: int = parameter(
         0,
-        "SCHED_FIFO priority of the processors; 0: ordinary",
+        "SCHED_FIFO priority of the processors, the voter runs two above; 0: ordinary",
         minimum=0,
         maximum=90,
         read_only=True,
@@ -449,16 +449,18 @@ class FtController(KinNode[FtParameters]):
     def _set_controller(self, request: SetController.Request, task: Task) -> SetController.Response:
         loop = self._running()
 
-        def order() -> tuple[str, int]:
-            previous = loop.crew.controller
+        def order() -> tuple[str, int, str]:
+            previous, waits = loop.crew.controller, ""
             loop.crew.set_controller(request.controller, request.reconfiguration)
             if request.reset:
                 self._rest(loop)
-                loop.crew.reset()
-            return previous, loop.crew.working_set
+                waits = loop.crew.reset()
+            return previous, loop.crew.working_set, waits
 
-        previous, working = loop.do(order)
-        return SetController.Response(previous=previous, working_set=working)
+        previous, working, waits = loop.do(order)
+        response = SetController.Response(previous=previous, working_set=working)
+        response.status.message = waits
+        return response
 
     def _set_limits(self, request: SetJointLimits.Request, task: Task) -> SetJointLimits.Response:
         loop = self._running()

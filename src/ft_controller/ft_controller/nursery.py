@@ -34,6 +34,7 @@ from ft_controller.layout import (
     Layout,
 )
 from ft_controller.memory import Block, read_only
+from ft_controller.scheduling import PROCESSORS, raise_thread
 
 __all__ = ["main"]
 
@@ -70,6 +71,10 @@ class Nursery:
         self._children = [_Child(delay=self._delay) for _ in range(self._layout.p)]
         words = self._layout.crew_words
         self._crew = Block(words, self._readers["crew"], self._fds["crew"], (0, words))
+        for k, generation in enumerate(setup["generations"]):
+            self._word(k, CREW_GENERATION, int(generation))
+            # Those of an earlier nursery died with it.
+            self._word(k, CREW_STATUS, signal.SIGKILL if generation else 0)
 
     def run(self) -> None:
         """Serve until the other end of the channel closes."""
@@ -187,8 +192,7 @@ class Nursery:
         if os.getppid() == 1:
             return
         if self._priority > 0:
-            with contextlib.suppress(PermissionError):
-                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(self._priority))
+            raise_thread(self._priority, PROCESSORS)
             libc.mlockall(_MCL_CURRENT | _MCL_ONFAULT)
         lay = self._layout
         words = lay.p * lay.page_words

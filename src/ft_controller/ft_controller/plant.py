@@ -23,6 +23,9 @@ __all__ = ["Plant"]
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+#: The row of a model that holds the friction of its joints.
+_FRICTION = 4
+
 
 class Plant:
     """A planar arm that can be pushed, measured, limited and jammed.
@@ -91,12 +94,23 @@ class Plant:
         if locked:
             _arrest(self.arm.model, self.q, self.qdot, self.locked)
 
-    def step(self, tau: ArrayLike, dt: float) -> None:
-        """Push with a torque for a time; the torque of a locked joint does nothing."""
+    def step(self, tau: ArrayLike, dt: float, braking: ArrayLike | None = None) -> None:
+        """Push with a torque for a time; the torque of a locked joint does nothing.
+
+        Args:
+            tau: Torques, shape (n,) [N m].
+            dt: How long [s].
+            braking: Damping of brakes that are on, shape (n,) [N m s/rad]; they work between the
+                steps of any controller, so that a long step does not make them push.
+        """
         tau = self.arm._vector("tau", tau)
+        model = self.arm.model
+        if braking is not None:
+            model = model.copy()
+            model[_FRICTION] += self.arm._vector("braking", braking)
         steps = max(1, math.ceil(checks.within("dt", dt, 0.0, 10.0) / self._substep - 1e-9))
         _integrate(
-            self.arm.model,
+            model,
             self.q,
             self.qdot,
             tau,

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from ft_controller import voting
 from ft_controller.atomics import (
     checksum,
+    combine,
     exit_now,
     fence,
     load_acquire,
@@ -110,10 +111,15 @@ def alive_set(crew: Words, p: int) -> int:
 
 @njit(cache=True, nogil=True)
 def read_message(page: Words, base: int, count: int, tick: int, out: Words) -> tuple[int, int]:
-    """Copy a message of ``count`` data words of a tick: (SAME, MISSING or BAD_CHECKSUM, checksum).
+    """Copy a message of ``count`` data words of a tick: (SAME, MISSING or BAD_CHECKSUM, echo).
 
     ``out`` gets the set word and the data (out[0], out[BODY - 2 ..]). A message that is written
-    again during the copy counts as not there yet.
+    again during the copy counts as not there yet, if its stamp tells.
+
+    The echo stands for all that was read, the claimed checksum too. A writer that writes a tick
+    twice can be overtaken unnoticed, because both versions carry the same stamp: the reader has the
+    checksum of one and data of the other. Two readers with the same echo have read the same words,
+    so they find the same.
     """
     if load_acquire(page, base) != tick:
         return voting.MISSING, 0
@@ -125,7 +131,7 @@ def read_message(page: Words, base: int, count: int, tick: int, out: Words) -> t
         return voting.MISSING, 0
     found = checksum(out, 0, BODY - 2 + count, tick)
     if found != claimed:
-        return voting.BAD_CHECKSUM, found
+        return voting.BAD_CHECKSUM, combine(found, claimed)
     return voting.SAME, found
 
 
@@ -446,7 +452,11 @@ def _tick(
             now = now_ns(clock)
             if now > hard or load_acquire(entry, 0) != tick:
                 break
-            if now > release + grace and same >= min(quorum, voting.members(working & alive)):
+            # The votes of echo decide nothing, they only tell who lies: no reason to wait on, and
+            # nobody can make another late by being late.
+            if now > release + grace and (
+                mode == ECHO or same >= min(quorum, voting.members(working & alive))
+            ):
                 break
             pause(clock, now - began)
         if not _obstruct(fault, magnitude, 1, stages, hard, grace, pages_f, me, clock):

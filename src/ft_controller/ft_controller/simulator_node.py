@@ -15,8 +15,10 @@ from visualization_msgs.msg import Marker
 
 from ft_controller.arm_parameters import ArmParameters, joint_index, joint_values
 from ft_controller.errors import ArmError
+from ft_controller.governor import Limits
 from ft_controller.markers import ACTUAL, arm_marker
 from ft_controller.plant import Plant
+from ft_controller.scheduling import SIMULATOR, raised
 from kin_common import checks
 from kin_common.arrays import from_field, to_field
 from kin_common.errors import InvalidInput
@@ -38,6 +40,13 @@ class SimulatorParameters(ArmParameters):
     )
     start: tuple[float, ...] = parameter(
         (0.3, 0.4, 0.5, 0.6), "positions at the start [rad]", read_only=True
+    )
+    realtime_priority: int = parameter(
+        0,
+        "as that of the controller; the simulation runs with SCHED_FIFO one above; 0: ordinary",
+        minimum=0,
+        maximum=90,
+        read_only=True,
     )
     model_error: float = parameter(
         0.05,
@@ -62,7 +71,16 @@ class SimulatorParameters(ArmParameters):
     )
     seed: int = parameter(1, "of noise and model error", minimum=0, read_only=True)
     command_timeout: float = parameter(
-        0.2, "without a command for so long the torque is zero [s]", minimum=0.001, maximum=60.0
+        0.2,
+        "without a command for so long the drives take over: no torque, brakes on [s]",
+        minimum=0.001,
+        maximum=60.0,
+    )
+    brake_damping: float = parameter(
+        40.0,
+        "fastest rate at which the brakes work then; 0: the arm coasts [1/s]",
+        minimum=0.0,
+        maximum=1000.0,
     )
 
     def check(self) -> None:
@@ -107,6 +125,7 @@ class ArmSimulator(KinNode[SimulatorParameters]):
         now = self.parameters
         self._plant = self._new_plant()
         self._torque = np.zeros(len(now.joints))
+        self._brakes = Limits.of(now.arm(), stop_damping=now.brake_damping).damping
         self._commanded = 0.0
         self._states = self.publish_to(JointState, "joint_states", STATE)
         self._message = JointState(name=list(now.joints))
@@ -120,7 +139,8 @@ class ArmSimulator(KinNode[SimulatorParameters]):
         """Let time run."""
         period = 1.0 / self.parameters.rate
         self._last = time.monotonic()
-        self._loop = PeriodicLoop(period, self._step, name="arm_simulator")
+        step = raised(self.parameters.realtime_priority, SIMULATOR, self._step)
+        self._loop = self.loop("simulation", period, step)
         self._loop.start()
 
     def deactivate(self) -> None:
@@ -135,14 +155,15 @@ class ArmSimulator(KinNode[SimulatorParameters]):
 
     def _step(self) -> None:
         now = time.monotonic()
-        torque = self._torque
+        torque, braking = self._torque, None
         if now - self._commanded > self.parameters.command_timeout:
-            torque = np.zeros_like(torque)
+            # As the watchdog of real drives: who is no longer told anything stops the arm.
+            torque, braking = np.zeros_like(torque), self._brakes
         # After a pause of the machine the arm has not moved on without its controller.
         dt = min(now - self._last, 5.0 / self.parameters.rate)
         self._last = now
         with self._guard_plant:
-            self._plant.step(torque, dt)
+            self._plant.step(torque, dt, braking)
             q, qdot = self._plant.measure()
         if not np.isfinite(q).all():
             raise ArmError("effort", "the arm has flown apart")
@@ -175,9 +196,6 @@ class ArmSimulator(KinNode[SimulatorParameters]):
 
     def _draw(self) -> None:
         """The arm as a line, for RViz and Foxglove."""
-        loop = self._loop
-        if loop is not None and loop.error is not None:
-            self.diagnostics.fault(f"the simulation ended: {loop.error!r}")
         if self._markers.get_subscription_count() == 0:
             return
         with self._guard_plant:

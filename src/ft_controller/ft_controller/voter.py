@@ -18,7 +18,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ft_controller import voting
-from ft_controller.atomics import fence, load_acquire, now_ns, pause, sleep_until, store_release
+from ft_controller.atomics import (
+    checksum,
+    combine,
+    fence,
+    load_acquire,
+    now_ns,
+    pause,
+    sleep_until,
+    store_release,
+)
 from ft_controller.layout import (
     BODY,
     CREW_GENERATION,
@@ -71,7 +80,9 @@ Array = NDArray[np.float64]
     R_ALIVE,
     R_NOT_FINITE,
     R_SPOKEN,
-) = range(24)
+    R_BALLOT,
+    R_RAISED,
+) = range(26)
 R_WORDS = 32
 
 # What the voter keeps for each processor.
@@ -98,11 +109,14 @@ R_WORDS = 32
     P_DISPUTE,
     P_ERRORS,
     P_BURIED,
-) = range(22)
-P_WORDS = 24
+    P_REWRITTEN,
+    P_WRONG_SINCE,
+    P_WRONG_LAST,
+) = range(25)
+P_WORDS = 32
 
+_NAP_NS = 10_000
 _FORGIVE = 20_000  # clean ticks in the working set after which earlier exclusions are forgotten
-_FORGET = 4096  # ticks after which open disputes are forgotten
 
 
 @njit(cache=True, nogil=True)
@@ -152,6 +166,12 @@ def _write_input(
 
 
 @njit(cache=True, nogil=True)
+def _message_size(mode: int, n: int) -> int:
+    """How many data a processor publishes for all."""
+    return n * n + n if mode == HIGH else (n if mode == LOWER else n * n + 2 * n)
+
+
+@njit(cache=True, nogil=True)
 def _collect(
     reg: Words,
     st: Words,
@@ -174,11 +194,7 @@ def _collect(
     mode = reg[R_MODE]
     p = pages.shape[0]
     base = (tick & 1) * slot
-    count = n * n + 2 * n
-    if mode == HIGH:
-        count = n * n + n
-    elif mode == LOWER:
-        count = n
+    count = _message_size(mode, n)
     for i in range(p):
         page = pages[i]
         if mode in (HIGH, LOWER, ECHO):
@@ -230,38 +246,19 @@ def _collect(
 
 
 @njit(cache=True, nogil=True)
-def _decide_echo(reg: Words, st: Words, comparisons: Words) -> int:
-    """The representative of a group that a quorum belongs to and confirms, or -1."""
-    p = st.shape[0]
-    working = reg[R_WORKING]
-    q = reg[R_QUORUM]
-    for r in range(p):
-        if st[r, P_GROUP] != r:
-            continue
-        confirmed = 0
-        group = 0
-        for i in range(p):
-            if (working >> i) & 1 == 0 or st[i, P_GROUP] != r:
-                continue
-            group |= 1 << i
-            if st[i, P_VOTED] != 1:
-                continue
-            seen = 1
-            for j in range(p):
-                if (
-                    j != i
-                    and (working >> j) & 1
-                    and st[j, P_GROUP] == r
-                    and comparisons[i, j] == voting.SAME
-                ):
-                    seen += 1
-            if seen >= q:
-                confirmed += 1
-        if confirmed >= q:
-            reg[R_GROUP] = group
-            reg[R_AGREEING] = voting.members(group)
-            return r
-    return -1
+def _decide_echo(reg: Words, st: Words) -> int:
+    """The representative of a quorum that agrees, or -1.
+
+    What the voter has read itself decides. A quorum has an honest member as long as the faulty ones
+    are fewer than it, so the torque is right; confirmations by others could add nothing to that, as
+    faulty ones confirm each other too. They could only take away: an honest processor may have
+    stopped waiting when it had seen the good face of a two-faced one.
+    """
+    r = _reference(reg, st)
+    if r >= 0:
+        reg[R_GROUP] = _class(reg, st, r)
+        reg[R_AGREEING] = voting.members(reg[R_GROUP])
+    return r
 
 
 @njit(cache=True, nogil=True)
@@ -297,7 +294,6 @@ def _gather(
 def _decide(
     reg: Words,
     st: Words,
-    comparisons: Words,
     data_f: Array,
     results: Words,
     results_f: Array,
@@ -311,7 +307,7 @@ def _decide(
     mode = reg[R_MODE]
     working = reg[R_WORKING]
     if mode == ECHO:
-        r = _decide_echo(reg, st, comparisons)
+        r = _decide_echo(reg, st)
         if r < 0:
             return False
         for i in range(n):
@@ -373,8 +369,9 @@ def _meet_newcomers(reg: Words, st: Words, crew: Words, alive: int) -> None:
     for k in range(st.shape[0]):
         generation = load_acquire(crew, k * CREW_WORDS + CREW_GENERATION)
         dead = (alive >> k) & 1 == 0
-        if dead and st[k, P_GENERATION] == generation and st[k, P_BURIED] != generation:
-            st[k, P_BURIED] = generation
+        if dead and st[k, P_BURIED] != st[k, P_GENERATION]:
+            # The one that was known is dead, whoever may have come and gone since.
+            st[k, P_BURIED] = st[k, P_GENERATION]
             _exclude(reg, st, k, voting.CRASHED)
         elif not dead and generation != st[k, P_GENERATION]:
             if st[k, P_GENERATION] != 0 and st[k, P_BURIED] != st[k, P_GENERATION]:
@@ -382,9 +379,19 @@ def _meet_newcomers(reg: Words, st: Words, crew: Words, alive: int) -> None:
                 st[k, P_BURIED] = st[k, P_GENERATION]
                 _exclude(reg, st, k, voting.CRASHED)
             st[k, P_LATE_RUN] = 0
+            st[k, P_WRONG_SINCE] = 0
             reg[R_SUSPECT] &= ~(1 << k)
         if not dead:
             st[k, P_GENERATION] = generation
+
+
+@njit(cache=True, nogil=True)
+def _rest(reg: Words, clock: Words, waited_ns: int) -> None:
+    """Let the processors work; a voter of a higher priority must sleep, it has no one to yield to."""
+    if reg[R_RAISED] != 0:
+        sleep_until(clock, now_ns(clock) + _NAP_NS)
+    else:
+        pause(clock, waited_ns)
 
 
 @njit(cache=True, nogil=True)
@@ -423,6 +430,7 @@ def release_and_vote(
     reg[R_ALIVE] = alive_set(crew, p)
     _meet_newcomers(reg, st, crew, reg[R_ALIVE])
     reg[R_QUORUM] = voting.quorum(reg[R_WORKING])
+    reg[R_BALLOT] = reg[R_WORKING]
     reg[R_DECIDED] = 0
     reg[R_AGREEING] = 0
     reg[R_GROUP] = 0
@@ -439,6 +447,7 @@ def release_and_vote(
         st[i, P_SET] = 0
         st[i, P_VOTES] = 0
         st[i, P_SUGGESTION] = 0
+        st[i, P_REWRITTEN] = 0
     _write_input(
         reg, entry, entry_f, vectors, faults, magnitudes, tolerance, due, input_slot, clock
     )
@@ -464,7 +473,7 @@ def release_and_vote(
         )
         alone = voting.members(reg[R_WORKING]) == 1 and reg[R_SINGLE] == 0
         if not alone and _decide(
-            reg, st, comparisons, data_f, results, results_f, owner, locked, tau
+            reg, st, data_f, results, results_f, owner, locked, tau
         ):
             reg[R_DECIDED] = 1
             break
@@ -473,6 +482,8 @@ def release_and_vote(
             break
         if reg[R_MODE] == ECHO and _all_spoken(reg, st):
             break
+        if reg[R_WORKING] == 0 and reg[R_MODE] in (HIGH, LOWER, ECHO):
+            break  # nobody has a vote, there is nothing to wait for
         if now > last_look + 50_000:
             # The dead are known from the kernel: no need to wait for them, nor to be patient.
             last_look = now
@@ -481,7 +492,8 @@ def release_and_vote(
                 reg[R_ALIVE] = alive
                 _meet_newcomers(reg, st, crew, alive)
                 reg[R_QUORUM] = voting.quorum(reg[R_WORKING])
-        pause(clock, now - release)
+                reg[R_BALLOT] = reg[R_WORKING]
+        _rest(reg, clock, now - release)
     reg[R_VOTE_NS] = now_ns(clock) - release
     if reg[R_DECIDED] == 0:
         # Who has spoken by now? Later, in the review, it can no longer be told.
@@ -516,7 +528,7 @@ def _all_spoken(reg: Words, st: Words) -> bool:
     """Whether all that a decision could rest on is in: a disagreement is not waited out."""
     spoken = 0
     for i in range(st.shape[0]):
-        if (reg[R_WORKING] >> i) & 1 and st[i, P_DATA] != 0 and st[i, P_VOTED] != 0:
+        if (reg[R_WORKING] >> i) & 1 and st[i, P_DATA] != 0:
             spoken |= 1 << i
     return spoken == reg[R_WORKING] and spoken != 0
 
@@ -540,7 +552,7 @@ def review(
     st: Words,
     comparisons: Words,
     echoes: Words,
-    disputes: Words,
+    vectors: Array,
     pages: Words,
     crew: Words,
     data: Words,
@@ -584,7 +596,8 @@ def review(
             if (alive >> i) & 1 and not _arrived(reg, st, i, owner):
                 pending |= 1 << i
         now = now_ns(clock)
-        awaited = pending & reg[R_WORKING] & ~reg[R_SUSPECT]
+        # With nobody in the working set all are waited for: they may be the next one.
+        awaited = pending & (reg[R_WORKING] or alive) & ~reg[R_SUSPECT]
         if pending == 0 or now > release + reg[R_LATE_NS]:
             break
         if awaited == 0 and now > voted + reg[R_PROBE_NS]:
@@ -592,7 +605,7 @@ def review(
         if now - began > 60_000:
             sleep_until(clock, now + 20_000)
         else:
-            pause(clock, 0)
+            _rest(reg, clock, 0)
     reg[R_ALIVE] = alive
     for j in range(p):
         votes = 0
@@ -605,13 +618,35 @@ def review(
             ):
                 votes += 1
         st[j, P_VOTES] = votes
+    if reg[R_MODE] in (HIGH, LOWER, ECHO):
+        _look_again(reg, st, pages, slot, n)
     if reg[R_DECIDED] != 0:
-        _judge(reg, st, comparisons, echoes, disputes, data_f, owner, n, tolerance)
+        _judge(reg, st, comparisons, echoes, data_f, owner, n, tolerance)
+    elif reg[R_WORKING] == 0 and reg[R_MODE] in (HIGH, LOWER, ECHO):
+        _found_anew(reg, st, alive)
     else:
-        _judge_alone(reg, st)
+        meaningful = bool(np.isfinite(vectors).all())
+        _judge_alone(reg, st, comparisons, echoes, data_f, n, tolerance, meaningful)
     _judge_time(reg, st, owner, alive, now)
     _meet_newcomers(reg, st, crew, alive)
     reg[R_TICK_NS] = now_ns(clock) - release
+
+
+@njit(cache=True, nogil=True)
+def _look_again(reg: Words, st: Words, pages: Words, slot: int, n: int) -> None:
+    """Whose data are no longer those that were read: an honest processor writes them once."""
+    tick = reg[R_TICK]
+    base = (tick & 1) * slot
+    count = _message_size(reg[R_MODE], n)
+    for j in range(st.shape[0]):
+        if st[j, P_DATA] == 0:
+            continue
+        page = pages[j]
+        stamp = load_acquire(page, base)
+        claimed = page[base + 1]
+        found = checksum(page, base + 2, BODY - 2 + count, tick)
+        echo = found if found == claimed else combine(found, claimed)
+        st[j, P_REWRITTEN] = stamp != tick or echo != st[j, P_CHECK]
 
 
 @njit(cache=True, nogil=True)
@@ -620,64 +655,60 @@ def _judge(
     st: Words,
     comparisons: Words,
     echoes: Words,
-    disputes: Words,
     data_f: Array,
     owner: Words,
     n: int,
     tolerance: float,
 ) -> None:
-    """Name whoever differs from the quorum, showed two faces or lied; readmit who was clean."""
+    """Name whoever differs from the quorum, showed two faces or lied; readmit who was clean.
+
+    Everything is judged by what this tick shows. A memory of who contradicted whom would let two
+    processors that lie at different times make an honest third look like the culprit.
+    """
     p = st.shape[0]
-    mode = reg[R_MODE]
-    group = reg[R_GROUP]
-    working = reg[R_WORKING]
-    reference = -1
-    for i in range(p):
-        if (group >> i) & 1 and st[i, P_FOUND] == voting.SAME and reference < 0:
-            reference = i
-    culprit = -1
-    if mode == ECHO:
-        culprit = _disputed(reg, st, echoes, disputes)
+    redundant = reg[R_MODE] in (HIGH, LOWER, ECHO)
+    compared = _compared(reg[R_MODE], n)
+    reference = _reference(reg, st)
+    outcast = -1
+    if redundant:
+        outcast = _contradicted(reg, st, comparisons, echoes)
     for j in range(p):
         wrong = voting.SAME
-        if mode in (HIGH, LOWER, ECHO) and st[j, P_DATA] != 0:
-            wrong = st[j, P_FOUND]
-            if wrong == voting.SAME and reference >= 0:
-                compared = n * n if mode == HIGH else (n if mode == LOWER else n * n + 2 * n)
+        if redundant:
+            wrong = _evident(st, comparisons, echoes, data_f, j, compared, tolerance)
+            if (
+                wrong in (voting.SAME, voting.LYING_VOTE)
+                and reference >= 0
+                and st[j, P_FOUND] == voting.SAME
+            ):
                 first = voting.equal(data_f[reference], data_f[j], BODY - 2, compared, tolerance)
                 if first >= 0:
                     wrong = voting.DIFFERS
                     st[j, P_ELEMENT] = first - (BODY - 2)
-        if st[j, P_VOTED] == 2 or st[j, P_RESULT] == 2:
+        if st[j, P_RESULT] == 2:
             wrong = voting.BAD_CHECKSUM
-        if wrong == voting.SAME and mode == ECHO and st[j, P_VOTED] == 1:
-            for k in range(p):
-                if (
-                    k != j
-                    and (group >> k) & 1
-                    and echoes[j, k] == st[k, P_CHECK]
-                    and voting.accused(comparisons[j, k])
-                ):
-                    wrong = voting.LYING_VOTE
-                    st[j, P_ELEMENT] = k
-        if j == culprit:
+        if wrong == voting.SAME and j == outcast:
             wrong = voting.TWO_FACED
-        if (
-            wrong == voting.SAME
-            and mode in (HIGH, LOWER, ECHO)
-            and (working >> j) & 1
-            and voting.voted_out(st[j, P_VOTES], working, j)
-        ):
-            wrong = voting.DIFFERS
             for i in range(p):
-                if i != j and (group >> i) & 1 and voting.accused(comparisons[i, j]):
-                    wrong = comparisons[i, j]
+                if (
+                    i != j
+                    and (reg[R_WORKING] >> i) & 1
+                    and not _testifies(st, comparisons, echoes, i, j)
+                ):
+                    # This one says nothing against j: it is j who speaks against it.
+                    wrong = voting.LYING_VOTE
+                    st[j, P_ELEMENT] = i
         if wrong != voting.SAME:
+            if st[j, P_WRONG_SINCE] == 0:
+                st[j, P_WRONG_SINCE] = reg[R_RELEASE]
+            st[j, P_WRONG_LAST] = reg[R_RELEASE]
             _exclude(reg, st, j, wrong)
         elif not _arrived(reg, st, j, owner):
             st[j, P_CLEAN] = 0
         else:
             st[j, P_CLEAN] += 1
+            if st[j, P_CLEAN] >= reg[R_CLEAN]:
+                st[j, P_WRONG_SINCE] = 0
             if (reg[R_WORKING] >> j) & 1:
                 if st[j, P_CLEAN] > _FORGIVE:
                     st[j, P_PENALTY] = 0
@@ -687,68 +718,199 @@ def _judge(
 
 
 @njit(cache=True, nogil=True)
-def _judge_alone(reg: Words, st: Words) -> None:
-    """Without a quorum nobody knows who is right, but damage and NaN are wrong by themselves."""
-    for j in range(st.shape[0]):
-        if (reg[R_WORKING] >> j) & 1 == 0 or voting.members(reg[R_WORKING]) < 2:
-            continue
-        if st[j, P_FOUND] == voting.BAD_CHECKSUM or st[j, P_VOTED] == 2 or st[j, P_RESULT] == 2:
-            _exclude(reg, st, j, voting.BAD_CHECKSUM)
-        elif st[j, P_FOUND] == voting.NOT_FINITE:
-            _exclude(reg, st, j, voting.NOT_FINITE)
+def _compared(mode: int, n: int) -> int:
+    """How many of the data a controller compares."""
+    return n * n if mode == HIGH else (n if mode == LOWER else n * n + 2 * n)
 
 
 @njit(cache=True, nogil=True)
-def _disputed(reg: Words, st: Words, echoes: Words, disputes: Words) -> int:
-    """Who showed different data to different readers, or -1.
+def _reference(reg: Words, st: Words) -> int:
+    """One whose data a quorum shares, as the voter itself has read them, or -1.
 
-    Reader i and writer j are in dispute when i read something else from j than the voter did: one
-    of them is at fault. With one fault at a time, whoever is in dispute with two others is the one.
+    Nobody differs from anything less: in the paper's controllers the processors decide by what they
+    have read of each other, and the one whose data the voter would go by may have shown it another
+    face.
+    """
+    for r in range(st.shape[0]):
+        if st[r, P_GROUP] == r and voting.members(_class(reg, st, r)) >= reg[R_QUORUM]:
+            return r
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _class(reg: Words, st: Words, r: int) -> int:
+    """The members of the working set whose data agree with those of r."""
+    group = 0
+    for i in range(st.shape[0]):
+        if (reg[R_WORKING] >> i) & 1 and st[i, P_GROUP] == r:
+            group |= 1 << i
+    return group
+
+
+@njit(cache=True, nogil=True)
+def _evident(
+    st: Words,
+    comparisons: Words,
+    echoes: Words,
+    data_f: Array,
+    j: int,
+    compared: int,
+    tolerance: float,
+) -> int:
+    """What is wrong with j by its own page alone, whatever anybody else says."""
+    if st[j, P_VOTED] == 2:
+        return voting.BAD_CHECKSUM
+    if st[j, P_DATA] == 0:
+        return voting.SAME
+    if st[j, P_FOUND] != voting.SAME:
+        return st[j, P_FOUND]
+    if st[j, P_REWRITTEN] != 0:
+        return voting.TWO_FACED
+    if st[j, P_VOTED] == 0:
+        return voting.SAME
+    if echoes[j, j] != st[j, P_CHECK]:
+        # It published something else than it says itself.
+        return voting.TWO_FACED
+    for k in range(st.shape[0]):
+        if k != j and _false_claim(st, comparisons, echoes, data_f, j, k, compared, tolerance):
+            st[j, P_ELEMENT] = k
+            return voting.LYING_VOTE
+    return voting.SAME
+
+
+@njit(cache=True, nogil=True)
+def _false_claim(
+    st: Words,
+    comparisons: Words,
+    echoes: Words,
+    data_f: Array,
+    j: int,
+    k: int,
+    compared: int,
+    tolerance: float,
+) -> bool:
+    """Whether what j says of k does not follow from what j says that it read of k.
+
+    An echo that the voter has too stands for words that the voter has too, so that it can compare
+    them itself. Any other echo may be true.
+    """
+    said = comparisons[j, k]
+    if said < voting.SAME or said > voting.NOT_FINITE:
+        return True
+    if (said == voting.MISSING) != (echoes[j, k] == 0):
+        return True
+    if st[k, P_DATA] == 0 or echoes[j, k] != st[k, P_CHECK]:
+        return False
+    if st[k, P_FOUND] == voting.BAD_CHECKSUM:
+        return said != voting.BAD_CHECKSUM
+    if said == voting.SAME and st[j, P_GROUP] == st[k, P_GROUP] and tolerance == 0.0:
+        return False
+    if voting.equal(data_f[j], data_f[k], BODY - 2, compared, tolerance) < 0:
+        return said != voting.SAME
+    if st[k, P_FOUND] == voting.NOT_FINITE:
+        return said != voting.NOT_FINITE
+    return said != voting.DIFFERS
+
+
+@njit(cache=True, nogil=True)
+def _testifies(st: Words, comparisons: Words, echoes: Words, i: int, j: int) -> bool:
+    """Whether i says that j is wrong, or that j showed it something else than the voter."""
+    if st[i, P_VOTED] != 1:
+        return False
+    return voting.accused(comparisons[i, j]) or (
+        echoes[i, j] != 0 and st[j, P_CHECK] != 0 and echoes[i, j] != st[j, P_CHECK]
+    )
+
+
+@njit(cache=True, nogil=True)
+def _contradicted(reg: Words, st: Words, comparisons: Words, echoes: Words) -> int:
+    """The one member of the working set that all the others, two at least, contradict, or -1.
+
+    When i speaks against j, one of the two is at fault: honest processors read the same of each
+    other. So an honest one is contradicted by faulty ones only, and never by all the others as long
+    as one of them is honest too. Less than all would not do: two that lie together look like two
+    that were lied to.
     """
     p = st.shape[0]
-    group = reg[R_GROUP]
-    if reg[R_TICK] % _FORGET == 0:
-        disputes[:] = 0
-        for j in range(p):
-            st[j, P_DISPUTE] = 0
-    any_new = False
-    for i in range(p):
-        if (group >> i) & 1 == 0 or st[i, P_VOTED] != 1:
-            continue
-        for j in range(p):
-            if (
-                j != i
-                and (reg[R_WORKING] >> j) & 1
-                and echoes[i, j] != 0
-                and st[j, P_CHECK] != 0
-                and echoes[i, j] != st[j, P_CHECK]
-            ):
-                disputes[i, j] = 1
-                disputes[j, i] = 1
-                any_new = True
-    if not any_new:
-        return -1
-    culprit = -1
-    most = 1
-    tie = False
+    working = reg[R_WORKING]
+    others = voting.members(working) - 1
+    found = -1
     for j in range(p):
-        degree = 0
         st[j, P_DISPUTE] = 0
+        if (working >> j) & 1 == 0:
+            continue
         for i in range(p):
-            if disputes[i, j] != 0:
-                degree += 1
+            if (
+                i != j
+                and (working >> i) & 1
+                and (
+                    _testifies(st, comparisons, echoes, i, j)
+                    or _testifies(st, comparisons, echoes, j, i)
+                )
+            ):
                 st[j, P_DISPUTE] |= 1 << i
-        if degree > most:
-            most = degree
-            culprit = j
-            tie = False
-        elif degree == most and degree > 1:
-            tie = True
-    if culprit < 0 or tie:
-        return -1
-    disputes[culprit, :] = 0
-    disputes[:, culprit] = 0
-    return culprit
+        if others >= 2 and voting.members(st[j, P_DISPUTE]) == others:
+            found = j if found == -1 else -2
+    return max(found, -1)
+
+
+@njit(cache=True, nogil=True)
+def _judge_alone(
+    reg: Words,
+    st: Words,
+    comparisons: Words,
+    echoes: Words,
+    data_f: Array,
+    n: int,
+    tolerance: float,
+    meaningful: bool,
+) -> None:
+    """Without a quorum nobody knows who is right, but some things are wrong by themselves.
+
+    So are damage, a message that was written twice, and a vote against the own echo. What is not
+    finite is, too, unless the inputs are not or most say the same.
+    """
+    p = st.shape[0]
+    finite = 0
+    for j in range(p):
+        if (reg[R_WORKING] >> j) & 1 and st[j, P_DATA] != 0:
+            finite += 1 if st[j, P_FOUND] != voting.NOT_FINITE else -1
+    for j in range(p):
+        if (reg[R_WORKING] >> j) & 1 == 0 or voting.members(reg[R_WORKING]) < 2:
+            continue
+        wrong = voting.BAD_CHECKSUM if st[j, P_RESULT] == 2 else voting.SAME
+        if wrong == voting.SAME and reg[R_MODE] in (HIGH, LOWER, ECHO):
+            wrong = _evident(
+                st, comparisons, echoes, data_f, j, _compared(reg[R_MODE], n), tolerance
+            )
+        if wrong == voting.NOT_FINITE and not (meaningful and finite >= 0):
+            wrong = voting.SAME
+        if wrong != voting.SAME:
+            _exclude(reg, st, j, wrong)
+
+
+@njit(cache=True, nogil=True)
+def _found_anew(reg: Words, st: Words, alive: int) -> None:
+    """The working set is empty: most of all processors, agreeing for a while, are the next one."""
+    p = st.shape[0]
+    need = p // 2 + 1
+    agreeing = 0
+    for r in range(p):
+        group = 0
+        for i in range(p):
+            if (alive >> i) & 1 and st[r, P_GROUP] == r and st[i, P_GROUP] == r:
+                group |= 1 << i
+        if voting.members(group) >= need:
+            agreeing = group
+    ready = 0
+    for j in range(p):
+        st[j, P_CLEAN] = st[j, P_CLEAN] + 1 if (agreeing >> j) & 1 else 0
+        if st[j, P_CLEAN] >= reg[R_CLEAN]:
+            ready |= 1 << j
+    if voting.members(ready) >= need:
+        reg[R_WORKING] = ready
+        for j in range(p):
+            st[j, P_CLEAN] = 0
 
 
 @njit(cache=True, nogil=True)

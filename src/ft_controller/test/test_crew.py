@@ -476,6 +476,161 @@ def test_the_nursery_takes_its_processors_along(processes):
         crew.close()
 
 
+def still(crew, t=0.0):
+    """One tick of an arm at rest."""
+    zero = np.zeros(crew.arm.n)
+    return crew.tick(zero, zero, zero, zero, zero, t)
+
+
+def tick_until(crew, condition, seconds=60.0):
+    """Tick until something holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, (crew.reason(), [vars(p) for p in crew.processors()])
+        still(crew)
+        time.sleep(0.001)
+
+
+@pytest.fixture
+def fresh():
+    """A crew whose nursery may be killed."""
+    with Crew(Arm.four_link(), clean_ticks=5, restart_delay=0.001, restart_stalled=0.0) as crew:
+        still(crew)
+        crew.governor.limits = Limits.of(crew.arm, hold=0.01, ramp=0.01)
+        yield crew
+
+
+def test_a_nursery_that_dies_is_replaced_and_one_reset_brings_the_arm_back(fresh, processes):
+    crew = fresh
+    old, children = crew.nursery_pid, [psutil.Process(pid) for pid in crew.pids]
+    os.kill(old, signal.SIGKILL)
+    assert processes.gone(children)
+    t = 1.0
+    while crew.governor.state != State.STOPPED:
+        t += 0.005
+        assert not still(crew, t).voted
+    tick_until(crew, lambda: crew.nurseries == 2)
+    assert crew.nursery_pid != old
+    assert crew.working_set == 0
+    # Nobody is back yet: the answer says what is waited for, and nobody has to ask again.
+    waits = crew.reset()
+    assert waits.startswith("no processor works, 0 of 4 are alive: control begins when 3")
+    assert "processors 0, 1, 2, 3: being started" in waits
+    assert still(crew).state == State.IDLE
+    assert crew.reason() == waits
+    tick_until(crew, lambda: crew.governor.state == State.RUN)
+    tick_until(crew, lambda: crew.working_set == 0b1111)
+    assert crew.reset() == ""
+    assert all(p.restarts == 1 for p in crew.processors())
+    assert all("SIGKILL" in p.detail for p in crew.processors())
+    # And again: nothing is used up.
+    os.kill(crew.nursery_pid, signal.SIGKILL)
+    tick_until(crew, lambda: crew.nurseries == 3)
+    crew.reset()
+    tick_until(crew, lambda: crew.working_set == 0b1111)
+    assert len(psutil.Process().children()) == len(psutil.Process().children(recursive=True)) - 4
+
+
+def test_all_die_at_once_and_come_back_with_or_without_a_reset(fresh):
+    crew = fresh
+    for asked in (False, True):
+        old = crew.pids
+        for pid in old:
+            os.kill(pid, signal.SIGKILL)
+        tick_until(crew, lambda: crew.working_set == 0)
+        if asked:
+            crew.reset()
+        tick_until(crew, lambda: crew.working_set == 0b1111)
+        assert not set(old) & set(crew.pids)
+    assert crew.nurseries == 1
+
+
+def test_reset_says_who_is_missing_and_goes_on_with_the_others():
+    with Crew(Arm.four_link(), restart=False, restart_stalled=0.0) as crew:
+        os.kill(crew.pids[1], signal.SIGKILL)
+        tick_until(crew, lambda: crew.processors()[1].state == "DEAD")
+        assert crew.reset() == "processor 1: not started again"
+        assert still(crew).voted and crew.working_set == 0b1101
+        os.kill(crew.nursery_pid, signal.SIGKILL)
+        tick_until(crew, lambda: crew.working_set == 0)
+        for _ in range(5):
+            assert not still(crew).voted
+        assert crew.nurseries == 1
+    assert crew.waits_for() == "the processors are not started"
+
+
+def test_inputs_that_are_no_numbers_are_nobodys_fault(bench):
+    crew = bench.crew
+    zero = np.zeros(4)
+    for bad in (np.nan, np.inf):
+        for _ in range(5):
+            assert not crew.tick(np.full(4, bad), zero, zero, zero, zero, bench.t).voted
+        assert crew.working_set == 0b1111
+        assert crew.processors()[0].error == voting.SAME
+
+
+def test_the_reason_counts_those_that_had_a_vote(bench):
+    """The review has put one of the two out by the time that somebody asks."""
+    crew = bench.crew
+    crew.set_timing(Timing.patient())
+    wrong = [Fault((k,), "wrong_element", 0.0, 10.0, 20, 1.0 + k) for k in range(2)]
+    crew.inject(wrong[0], bench.t)
+    bench.run(2)
+    crew.inject(wrong[1], bench.t)
+    bench.run(2)
+    assert crew.working_set == 0b1100
+    crew.inject(Fault((3,), "nan", 0.0, 0.0015, element=20), bench.t)
+    result, _tau = bench.tick()
+    assert (result.voted, crew.working_set) == (False, 0b0100)
+    assert crew.reason() == "no quorum: 2 of 2 must agree, damaged or not finite: processor 3"
+    crew.set_timing(Timing.lockstep())
+
+
+def damage(pid, model):
+    """Spoil every copy of the arm's model in the memory of a process."""
+    pattern = model.tobytes()
+    spoilt = 0
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "r+b", 0) as memory:
+        for line in maps:
+            area, rights = line.split()[:2]
+            if not rights.startswith("rw-p") or "[stack]" in line:
+                continue
+            first, last = (int(x, 16) for x in area.split("-"))
+            memory.seek(first)
+            try:
+                there = memory.read(last - first)
+            except OSError:
+                continue
+            at = there.find(pattern)
+            while at >= 0:
+                memory.seek(first + at)
+                memory.write((1.5 * model).tobytes())
+                spoilt += 1
+                at = there.find(pattern, at + 1)
+    return spoilt
+
+
+def test_damaged_private_memory_leads_to_a_new_process():
+    arm = Arm.four_link()
+    with Crew(arm, clean_ticks=5, restart_delay=0.001, restart_stalled=0.2) as crew:
+        q, zero = np.full(4, 0.3), np.zeros(4)
+        old = crew.pids[2]
+        try:
+            assert damage(old, arm.model) > 0
+        except PermissionError:
+            pytest.skip("the memory of other processes may not be written here")
+        end = time.monotonic() + 60.0
+        seen = set()
+        while crew.pids[2] in (0, old) or crew.working_set != 0b1111:
+            assert time.monotonic() < end, [vars(p) for p in crew.processors()]
+            assert crew.tick(q, zero, zero, zero, zero, 0.0).voted
+            seen.add(crew.processors()[2].error)
+            time.sleep(0.001)
+        assert {voting.DIFFERS, voting.CRASHED} <= seen
+        assert crew.pids[2] not in (0, old)
+        assert [p.restarts for p in crew.processors()] == [0, 0, 1, 0]
+
+
 def test_library_needs_no_ros():
     code = (
         "import sys\n"

@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from kin_common.threads import OnError, report_error, start_thread
+
 __all__ = ["Mailbox"]
 
 T = TypeVar("T")
@@ -19,14 +21,18 @@ class Mailbox(Generic[T]):
     among the newest. With a limit of 1 the last one wins.
     """
 
-    def __init__(self, handle: Callable[[T], None], limit: int, name: str) -> None:
+    def __init__(
+        self, handle: Callable[[T], object], limit: int, name: str, on_error: OnError
+    ) -> None:
         """Start no thread yet; it starts with the first item.
 
         Args:
-            handle: What to do with an item; it must not raise.
+            handle: What to do with an item.
             limit: Items that may wait, beside the one that is handled.
             name: Name of the thread.
+            on_error: Told of what ``handle`` raises; the next item is handled as ever.
         """
+        self._on_error = on_error
         self._handle = handle
         self._limit = limit
         self._name = name
@@ -45,8 +51,7 @@ class Mailbox(Generic[T]):
                 self._waiting.popleft()
             self._waiting.append(item)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                self._thread.start()
+                self._thread = start_thread(self._name, self._run, self._on_error)
             self._change.notify()
         return kept
 
@@ -73,4 +78,7 @@ class Mailbox(Generic[T]):
                 if not self._open:
                     return
                 item = self._waiting.popleft()
-            self._handle(item)
+            try:
+                self._handle(item)
+            except BaseException as error:
+                report_error(self._on_error, error)

@@ -9,7 +9,6 @@ Topics (relative): ``delta/fk/request`` -> ``delta/fk/result``, ``delta/ik/reque
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -179,7 +178,8 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
             self.every(1.0 / p.fleet_rate, tick)
         # The other kernels compile beside the first requests; with a warm cache that takes no time.
         others = tuple(op for op in OPS if op not in ("fk", "ik"))
-        threading.Thread(target=self.delta.warm, args=(others,), daemon=True, name="warm").start()
+        delta = self.delta
+        self.thread("warm", lambda: delta.warm(others))
 
     def deactivate(self) -> None:
         """Forget what waits."""
@@ -420,11 +420,13 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
     def _mailbox(self, name: str, handle: Callable[[Any], None], limit: int) -> Mailbox[Any]:
         """A thread that handles items while the executor goes on; what it raises is reported."""
 
-        def guarded(item: Any) -> None:
-            if self.active:
-                self._guard(name, lambda: handle(item))
+        guarded = self.guard(name, handle)
 
-        box: Mailbox[Any] = Mailbox(guarded, limit, name)
+        def take(item: Any) -> None:
+            if self.active:
+                guarded(item)
+
+        box: Mailbox[Any] = Mailbox(take, limit, name, lambda error: self.failed(name, error))
         self._mailboxes.append(box)
         return box
 
@@ -434,7 +436,7 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
         def answer(work: tuple[Any, Delta]) -> None:
             self._batch(*work, forward=forward)
 
-        box = self._mailbox(f"message on {topic}", answer, self.parameters.batch_queue)
+        box = self._mailbox(f"batch of {topic}", answer, self.parameters.batch_queue)
 
         def receive(message: Any) -> None:
             if not box.put((message, self.delta)):

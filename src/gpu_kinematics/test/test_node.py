@@ -282,7 +282,7 @@ def test_mailbox_keeps_order_and_drops_the_oldest():
         assert go.wait(60.0)
         seen.append(item)
 
-    box = Mailbox(handle, 2, "test")
+    box = Mailbox(handle, 2, "test", pytest.fail)
     assert box.put(0)
     assert began.wait(20.0)
     assert [box.put(n) for n in (1, 2, 3, 4)] == [True, True, False, False]

@@ -151,11 +151,7 @@ class HierNode(KinNode[HierParameters]):
     def activate(self) -> None:
         """Start the loop of the running state."""
         self._demo_since = time.monotonic()
-        self._loop = PeriodicLoop(
-            1.0 / self.parameters.rate,
-            lambda: self._guard("drag loop", self._tick),
-            name="hier_ik drag",
-        )
+        self._loop = self.loop("drag", 1.0 / self.parameters.rate, self._tick)
         self._loop.start()
 
     def deactivate(self) -> None:

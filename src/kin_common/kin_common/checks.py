@@ -11,8 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kin_common.errors import InvalidInput, LimitExceeded
+from kin_common.texts import shortened
 
-__all__ = ["count", "finite", "number", "one_of", "positive", "shape", "within"]
+__all__ = ["count", "finite", "name", "number", "one_of", "positive", "shape", "within"]
+
+#: Longest name of a robot, link, joint, goal or file [characters].
+LONGEST_NAME = 1000
 
 
 def finite(field: str, values: ArrayLike) -> NDArray[np.float64]:
@@ -43,11 +47,11 @@ def shape(field: str, values: ArrayLike, expected: Sequence[int | None]) -> NDAr
 def number(field: str, value: Any) -> float:
     """Return ``value`` as a finite float; booleans and text are no numbers."""
     if isinstance(value, (bool, str)) or value is None:
-        raise InvalidInput(field, f"must be a number, got {value!r}")
+        raise InvalidInput(field, f"must be a number, got {shortened(repr(value), 200)}")
     try:
         result = float(value)
     except (TypeError, ValueError):
-        raise InvalidInput(field, f"must be a number, got {value!r}") from None
+        raise InvalidInput(field, f"must be a number, got {shortened(repr(value), 200)}") from None
     except OverflowError:
         raise InvalidInput(field, "is too large for a number") from None
     if not math.isfinite(result):
@@ -76,10 +80,19 @@ def one_of(field: str, value: str, allowed: Collection[str]) -> str:
     if value in allowed:
         return value
     names = sorted(allowed)
-    near = difflib.get_close_matches(str(value), names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    near = difflib.get_close_matches(str(value)[:200], names, n=1)  # its time grows as the square
+    hint = f"; did you mean {near[0]!r}?" if near else "."
     listing = ", ".join(names[:40]) + (", ..." if len(names) > 40 else "") if names else "none"
-    raise InvalidInput(field, f"{value!r} is not known{hint} Known: {listing}")
+    raise InvalidInput(field, f"{shortened(repr(value), 200)} is not known{hint} Known: {listing}")
+
+
+def name(field: str, value: Any, limit: int = LONGEST_NAME) -> str:
+    """Return ``value`` if it is a text that is short enough to be a name."""
+    if not isinstance(value, str):
+        raise InvalidInput(field, f"must be a text, got {shortened(repr(value), 200)}")
+    if len(value) > limit:
+        raise LimitExceeded(f"{field}: a name of {len(value)} characters; at most {limit} are taken")
+    return value
 
 
 def count(field: str, size: int, limit: int) -> int:

@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from kin_common.threads import OnError, report_error, start_thread
+
 __all__ = ["PeriodicLoop"]
 
 
@@ -23,19 +25,18 @@ class PeriodicLoop:
     def __init__(
         self,
         period: float,
-        callback: Callable[[], None],
+        callback: Callable[[], object],
         *,
+        on_error: OnError,
         name: str = "loop",
-        on_error: Callable[[BaseException], None] | None = None,
     ) -> None:
         """Prepare the loop.
 
         Args:
             period: Time between ticks [s].
             callback: What to do each tick.
+            on_error: Called with an exception of the callback, after which the loop goes on.
             name: Name of the thread.
-            on_error: Called with an exception of the callback, after which the loop goes on;
-                without it an exception ends the loop and ``error`` keeps it.
         """
         if not period > 0.0:
             raise ValueError(f"the period must be greater than zero, got {period}")
@@ -43,6 +44,7 @@ class PeriodicLoop:
         self.ticks = 0
         self.missed = 0
         self.worst_lateness = 0.0
+        #: The last exception of the callback.
         self.error: BaseException | None = None
         self._callback = callback
         self._name = name
@@ -61,8 +63,7 @@ class PeriodicLoop:
             return
         self._stop.clear()
         self.error = None
-        self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-        self._thread.start()
+        self._thread = start_thread(self._name, self._run, self._on_error)
 
     def stop(self, timeout: float = 2.0) -> None:
         """Ask the loop to end and wait for the tick under way."""
@@ -90,10 +91,8 @@ class PeriodicLoop:
             try:
                 self._callback()
             except BaseException as error:
-                if self._on_error is None:
-                    self.error = error
-                    return
-                self._on_error(error)
+                self.error = error
+                report_error(self._on_error, error)
             self.ticks += 1
             behind = int((time.monotonic() - due) / period)
             self.missed += behind

@@ -9,6 +9,7 @@ status.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import sys
@@ -31,14 +32,19 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.signals import SignalHandlerOptions
 
 from kin_common.answers import PatientActionServer, send_until_found
+from kin_common.bounds import check_texts
 from kin_common.diagnostics import Diagnostics
 from kin_common.errors import InvalidInput, KinError, StatusCode
 from kin_common.executor import make_executor
+from kin_common.guarded import Guarded
+from kin_common.loop import PeriodicLoop
 from kin_common.parameter_service import AnsweringParameterService
 from kin_common.parameters import P, ParameterBoard
 from kin_common.qos import COMMAND, SERVICE, STATE
 from kin_common.status import fill_status
 from kin_common.task import Progress, Task
+from kin_common.texts import shortened
+from kin_common.threads import last_resort, start_thread
 from kin_common.worker import Worker
 
 __all__ = ["KinNode", "run"]
@@ -48,6 +54,15 @@ _FEEDBACK_PERIOD = 0.05
 
 #: How long a thread keeps the interpreter while another wants it [s].
 _SWITCH_INTERVAL = 1e-4
+
+#: The same failure is logged again after so long, with a count of those in between [s].
+_LOG_PAUSE = 5.0
+
+#: How long a failed message, button or change of parameters counts if no other one follows [s].
+_EVENT = 30.0
+
+#: Failures that are remembered so that they are not logged at every tick.
+_REMEMBERED = 100
 
 #: Fields by which a request says how long it may take [s]: to be solved, or to wait for something.
 _TIME_LIMITS = ("timeout", "wait")
@@ -83,13 +98,18 @@ class KinNode(LifecycleNode, Generic[P]):
             raise
         self._group = ReentrantCallbackGroup()
         self._releases: list[Callable[[], None]] = []
-        self._timers_when_active: list[tuple[float, Callable[[], None], bool]] = []
+        self._timers_when_active: list[tuple[float, Guarded, bool]] = []
         self._running_timers: list[Any] = []
         self._active = False
         self._worker: Worker | None = None
         self._warm = False
         self._warming = threading.Lock()
         self.diagnostics = Diagnostics(self)
+        #: What runs by itself or when a message comes, by its name in logs and diagnostics.
+        self.guarded: dict[str, Guarded] = {}
+        self._logged: dict[tuple[str, type, str], tuple[float, int]] = {}
+        self._logging = threading.Lock()
+        _answer_every_transition(self)
         for server in self.services:  # of parameters and of the life cycle
             send_until_found(self, server)
 
@@ -161,14 +181,21 @@ class KinNode(LifecycleNode, Generic[P]):
         is handled as if nothing had happened.
         """
 
-        def guarded(received: Any) -> None:
+
+        def take(received: Any) -> None:
+            check_texts(received)
+            callback(received)
+
+        guarded = self.guard(f"message on {topic}", take, lasts=_EVENT)
+
+        def receive(received: Any) -> None:
             if self._active:
-                self._guard(f"message on {topic}", lambda: callback(received))
+                guarded(received)
 
         subscription = self.create_subscription(
             message,
             topic,
-            guarded,
+            receive,
             qos,
             callback_group=self._group,
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),
@@ -181,14 +208,83 @@ class KinNode(LifecycleNode, Generic[P]):
 
         Args:
             period: Time between calls [s], of the node's clock.
-            callback: What to do; exceptions become warnings.
+            callback: What to do; what it raises is logged and shown, and the next call comes.
             steady: Use the machine's steady clock instead, which simulated time does not stop.
         """
-        entry = (period, callback, steady)
+        what = getattr(callback, "__name__", "").strip("_") or "callback"
+        entry = (period, self.guard(f"timer {what}", callback), steady)
         self._timers_when_active.append(entry)
         self._releases.append(lambda: self._timers_when_active.remove(entry))
         if self._active:
             self._start_timer(entry)
+
+    def loop(self, name: str, period: float, callback: Callable[[], None]) -> PeriodicLoop:
+        """Make a loop with a thread and absolute deadlines; to be started and stopped by its owner.
+
+        What the callback raises is logged and shown in the diagnostics; the loop goes on.
+
+        Args:
+            name: Of the loop, in logs and diagnostics.
+            period: Time between ticks [s].
+            callback: What to do each tick.
+        """
+        what = f"loop {name}"
+        return PeriodicLoop(
+            period, self.guard(what, callback), name=name, on_error=lambda e: self.failed(what, e)
+        )
+
+    def thread(self, name: str, target: Callable[[], None]) -> threading.Thread:
+        """Start a thread; what ends it is logged and shown in the diagnostics."""
+        what = f"thread {name}"
+        return start_thread(name, self.guard(what, target), lambda e: self.failed(what, e))
+
+    def guard(
+        self, what: str, action: Callable[..., Any], *, lasts: float = math.inf
+    ) -> Guarded:
+        """Wrap a callback that must not take the node down, nor fail unseen.
+
+        Args:
+            what: Names it in the log and the diagnostics; the same name replaces an earlier one.
+            action: What to call.
+            lasts: How long a failure counts if no other call follows [s].
+        """
+        made = Guarded(what, action, self, lasts)
+        self.guarded[what] = made
+        return made
+
+    def failed(self, what: str, error: BaseException, *, lasts: float = math.inf) -> None:
+        """Log a failure that the node survives and show it in the diagnostics; any thread.
+
+        Args:
+            what: What failed.
+            error: What it raised.
+            lasts: How long the failure counts if nothing of that name goes well [s].
+        """
+        foreseen = isinstance(error, KinError)
+        said = str(error) if foreseen else f"{type(error).__name__}: {error}"
+        text = shortened(f"{what}: {said}", 500)
+        self.diagnostics.fault(text, warning=foreseen, source=what, lasts=lasts)
+        self.diagnostics.count(f"{shortened(what, 100)} failed")
+        key = (what, type(error), said[:100])
+        now = time.monotonic()
+        with self._logging:
+            last, kept_back = self._logged.pop(key, (-math.inf, 0))
+            quiet = now - last < _LOG_PAUSE
+            self._logged[key] = (last, kept_back + 1) if quiet else (now, 0)
+            while len(self._logged) > _REMEMBERED:
+                del self._logged[next(iter(self._logged))]
+        if quiet:
+            return
+        again = f" ({kept_back} more since it was last logged)" if kept_back else ""
+        if foreseen:
+            self.get_logger().warning(f"{text}{again}")
+        else:
+            trace = "".join(traceback.format_exception(error))
+            self.get_logger().error(f"{what}{again}:\n{shortened(trace, 8000)}")
+
+    def recovered(self, what: str) -> None:
+        """Take back what ``failed`` said, after it has been shown for some seconds; any thread."""
+        self.diagnostics.recovered(what)
 
     def serve(self, service: Any, name: str, handler: Handler, *, inline: bool = False) -> Any:
         """Offer a service whose answer always holds a status.
@@ -301,7 +397,7 @@ class KinNode(LifecycleNode, Generic[P]):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Enable publishers, run ``activate``, start the timers."""
-        self.diagnostics.healthy()
+        self.diagnostics.clear()
         result = self._transition("activate", self.activate, state, super().on_activate)
         if result == TransitionCallbackReturn.SUCCESS:
             self._active = True
@@ -382,7 +478,7 @@ class KinNode(LifecycleNode, Generic[P]):
                 hook()
             return result
         except KinError as error:
-            self.get_logger().error(f"cannot {name}: {error}")
+            self.get_logger().error(shortened(f"cannot {name}: {error}"))
             self.diagnostics.fault(f"cannot {name}: {error}")
             return TransitionCallbackReturn.FAILURE
         except Exception as error:
@@ -414,28 +510,21 @@ class KinNode(LifecycleNode, Generic[P]):
             self._worker.shutdown()
             self._worker = None
 
-    def _start_timer(self, entry: tuple[float, Callable[[], None], bool]) -> None:
-        period, callback, steady = entry
+    def _start_timer(self, entry: tuple[float, Guarded, bool]) -> None:
+        period, guarded, steady = entry
         clock = Clock(clock_type=ClockType.STEADY_TIME) if steady else None
 
         def tick() -> None:
             if self._active:
-                self._guard("timer", callback)
+                guarded()
 
         self._running_timers.append(
             self.create_timer(period, tick, callback_group=self._group, clock=clock)
         )
 
     def _guard(self, what: str, action: Callable[[], Any]) -> None:
-        """Run something that must not take the node down."""
-        try:
-            action()
-        except Exception as error:
-            if isinstance(error, KinError):
-                self.get_logger().warning(f"{what}: {error}", throttle_duration_sec=1.0)
-            else:
-                self.get_logger().error(f"{what}:\n{traceback.format_exc()}")
-            self.diagnostics.fault(f"{what}: {error}", warning=isinstance(error, KinError))
+        """Run something once that must not take the node down."""
+        Guarded(what, action, self, _EVENT)()
 
     def _parameters_changed(self, old: P, new: P) -> None:
         if self._worker is not None:
@@ -479,6 +568,7 @@ class KinNode(LifecycleNode, Generic[P]):
                     f"the node {self.get_fully_qualified_name()} is not active; activate it first"
                 )
             self._check_time_limits(request)
+            check_texts(request)
             task = task or Task(self._time_allowed(request))
             if inline:
                 response = handler(request, task)
@@ -486,7 +576,8 @@ class KinNode(LifecycleNode, Generic[P]):
                 response = await self.worker.run(lambda t: handler(request, t), task)
         except Exception as error:
             if not isinstance(error, KinError):
-                self.get_logger().error(f"{key}:\n{''.join(traceback.format_exception(error))}")
+                trace = "".join(traceback.format_exception(error))
+                self.get_logger().error(f"{key}:\n{shortened(trace, 8000)}")
             response = response_type()
             fill_status(response.status, error)
             self.diagnostics.count(f"{key} refused")
@@ -494,6 +585,27 @@ class KinNode(LifecycleNode, Generic[P]):
         status.solve_time = time.monotonic() - start
         self.diagnostics.time(key, status.solve_time)
         return response
+
+
+def _answer_every_transition(node: LifecycleNode) -> None:
+    """Have ``change_state`` answer also what rclpy lets fall: a transition that is not possible."""
+    server = next(s for s in node.services if s.srv_name.endswith("/change_state"))
+    change = server.callback
+
+    def answer(request: Any, response: Any) -> Any:
+        try:
+            return change(request, response)
+        except Exception as error:
+            wanted = shortened(request.transition.label, 100) or str(request.transition.id)
+            label = node._state_machine.current_state[1]
+            node.get_logger().warning(
+                f"change_state: the transition {wanted!r} is not possible in the state {label}"
+                f" ({shortened(str(error).splitlines()[0] if str(error) else '', 200)})"
+            )
+            response.success = False
+            return response
+
+    server.callback = answer
 
 
 def run(node_class: Callable[..., KinNode[Any]], args: list[str] | None = None) -> int:
@@ -507,30 +619,37 @@ def run(node_class: Callable[..., KinNode[Any]], args: list[str] | None = None) 
     Returns:
         0 after a signal, 1 if the node could not start or failed, 2 for refused parameters.
     """
+    stop = threading.Event()
+    executors: list[Any] = []
+    compiling = "--compile" in (sys.argv if args is None else args)
+
+    def end() -> None:
+        if compiling:
+            os._exit(128 + signal.SIGINT)  # a compiler holds nothing that must be put away
+        stop.set()
+        for executor in executors:
+            executor.create_task(lambda: None)  # work, so that spin_once returns
+
+    _on_signal(end)  # before all else: a signal during the start is no reason for a traceback
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     # A worker that the executor has woken waits for the interpreter, by default for up to 5 ms.
     sys.setswitchinterval(_SWITCH_INTERVAL)
-    stop = threading.Event()
     try:
         node = node_class()
     except InvalidInput as error:
-        print(f"refused parameter {error}", file=sys.stderr)
+        print(f"refused parameter {shortened(str(error))}", file=sys.stderr)
         rclpy.try_shutdown()
         return 2
-    if "--compile" in (sys.argv if args is None else args):
+    if compiling:
         node.ensure_warm()
         node.destroy_node()
         rclpy.try_shutdown()
         return 0
+    _report_dead_threads(node)
     executor = make_executor()
     executor.add_node(node)
+    executors.append(executor)
     outcome = 0
-
-    def end() -> None:
-        stop.set()
-        executor.create_task(lambda: None)  # work, so that spin_once returns
-
-    _on_signal(end)
 
     def start() -> None:
         nonlocal outcome
@@ -544,16 +663,15 @@ def run(node_class: Callable[..., KinNode[Any]], args: list[str] | None = None) 
                 node.ensure_warm()
         executor.create_task(start)
 
-    warming = threading.Thread(target=warm_up, name="warm-up", daemon=True)
-    warming.start()
+    warming = start_thread("warm-up", warm_up, lambda error: node.failed("warm-up", error))
     try:
         while not stop.is_set():
             try:
                 executor.spin_once()
             except ExternalShutdownException:
                 break
-            except Exception:
-                node.get_logger().error(f"in a callback:\n{traceback.format_exc()}")
+            except Exception as error:
+                node.failed("a callback", error, lasts=_EVENT)
     finally:
         node.wind_down()
         executor.shutdown(timeout_sec=1.0)
@@ -568,6 +686,17 @@ def run(node_class: Callable[..., KinNode[Any]], args: list[str] | None = None) 
     return outcome
 
 
+def _report_dead_threads(node: KinNode[Any]) -> None:
+    """Show in the node's log and diagnostics what ends any thread of this process."""
+
+    def report(arguments: threading.ExceptHookArgs) -> None:
+        if arguments.exc_value is not None and arguments.exc_type is not SystemExit:
+            name = arguments.thread.name if arguments.thread is not None else "without a name"
+            node.failed(f"thread {name}", arguments.exc_value)
+
+    threading.excepthook = report
+
+
 def _on_signal(act: Callable[[], Any]) -> None:
     """Call ``act`` from a thread on SIGINT or SIGTERM, even while the main thread waits in C."""
     reading, writing = os.pipe()
@@ -577,11 +706,11 @@ def _on_signal(act: Callable[[], Any]) -> None:
         signal.signal(number, lambda *_: None)
 
     def watch() -> None:
-        while os.read(reading, 1)[0] not in (signal.SIGINT, signal.SIGTERM):
-            pass
-        act()
+        while True:
+            if os.read(reading, 1)[0] in (signal.SIGINT, signal.SIGTERM):
+                act()
 
-    threading.Thread(target=watch, name="signals", daemon=True).start()
+    start_thread("signals", watch, last_resort)
 
 
 def _ignore_signals() -> None:

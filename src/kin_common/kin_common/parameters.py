@@ -10,6 +10,7 @@ sentence, and the node keeps what it had.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import types
@@ -29,10 +30,15 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from kin_common.errors import InvalidInput
+from kin_common.texts import shortened
 
 __all__ = ["Described", "ParameterBoard", "ParameterSet", "describe", "parameter"]
 
 _META = "kin_common.parameter"
+
+#: Most characters of a text, and most elements of a list.
+LONGEST_TEXT = 4096
+LONGEST_LIST = 10_000
 
 _SCALARS = {
     bool: Parameter.Type.BOOL,
@@ -56,6 +62,7 @@ class _Spec:
     maximum: float | None
     choices: tuple[str, ...]
     read_only: bool
+    longest: int
 
 
 def parameter(
@@ -66,6 +73,7 @@ def parameter(
     maximum: float | None = None,
     choices: Sequence[str] = (),
     read_only: bool = False,
+    longest: int = LONGEST_TEXT,
 ) -> Any:
     """Declare one parameter as a dataclass field.
 
@@ -75,9 +83,11 @@ def parameter(
         minimum: Smallest value allowed, for numbers and for each element of a tuple of numbers.
         maximum: Largest value allowed.
         choices: The texts allowed; empty for any.
-        read_only: Whether it can be set only at the start.
+        read_only: Whether it can be set only at the start. What names a file or a folder must be:
+            otherwise whoever may set parameters could have the node open any file.
+        longest: Most characters of a text.
     """
-    spec = _Spec(description, minimum, maximum, tuple(choices), read_only)
+    spec = _Spec(description, minimum, maximum, tuple(choices), read_only, longest)
     return dataclasses.field(default=default, metadata={_META: spec})
 
 
@@ -128,7 +138,11 @@ class _Field:
         if not self.is_tuple:
             return self._element(value, self.name)
         if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
-            raise InvalidInput(self.name, f"must be a list, got {value!r}")
+            raise InvalidInput(self.name, f"must be a list, got {shortened(repr(value), 200)}")
+        if len(value) > LONGEST_LIST:
+            raise InvalidInput(
+                self.name, f"must have at most {LONGEST_LIST} elements, got {len(value)}"
+            )
         return tuple(self._element(v, f"{self.name}[{i}]") for i, v in enumerate(value))
 
     def _element(self, value: Any, name: str) -> Any:
@@ -136,7 +150,13 @@ class _Field:
             value = float(value)
         # An exact type: True is an int to isinstance, and to nobody else.
         if not isinstance(value, self.element) or isinstance(value, bool) > (self.element is bool):
-            raise InvalidInput(name, f"must be {_WORDS[self.element]}, got {value!r}")
+            raise InvalidInput(
+                name, f"must be {_WORDS[self.element]}, got {shortened(repr(value), 200)}"
+            )
+        if self.element is str and len(value) > self.spec.longest:
+            raise InvalidInput(
+                name, f"must have at most {self.spec.longest} characters, got {len(value)}"
+            )
         if self.element is float and not math.isfinite(value):
             raise InvalidInput(name, f"must be finite, got {value}")
         low, high = self.spec.minimum, self.spec.maximum
@@ -146,9 +166,14 @@ class _Field:
             raise InvalidInput(name, f"must be {_range_words(low, high)}, got {value:g}")
         if self.spec.choices and value not in self.spec.choices:
             raise InvalidInput(
-                name, f"must be one of {', '.join(self.spec.choices)}, got {value!r}"
+                name,
+                f"must be one of {', '.join(self.spec.choices)}, got {shortened(repr(value), 200)}",
             )
         return value
+
+    def as_parameter(self, value: Any) -> Parameter:
+        """A converted value as a ROS parameter of the declared type."""
+        return Parameter(self.name, self.ros_type, list(value) if self.is_tuple else value)
 
     def descriptor(self) -> ParameterDescriptor:
         spec = self.spec
@@ -253,6 +278,7 @@ class ParameterBoard(typing.Generic[P]):
         self._changed = changed
         values = {name: self._declare(field) for name, field in self._fields.items()}
         self.current: P = self._build(values)
+        node.add_pre_set_parameters_callback(self._own_types)
         node.add_on_set_parameters_callback(self._on_set)
         node.add_post_set_parameters_callback(self._after_set)
 
@@ -261,8 +287,9 @@ class ParameterBoard(typing.Generic[P]):
         overrides = self._node._parameter_overrides
         given = overrides.get(field.name)
         if given is not None and given.type_ is not Parameter.Type.NOT_SET:
-            # Checked by us first: rclpy's own refusal does not say what would be right.
-            field.convert(given.value)
+            # Checked by us first: rclpy's own refusal does not say what would be right. Stored in
+            # the declared type: "5" for a double would be an integer to every other client.
+            overrides[field.name] = field.as_parameter(field.convert(given.value))
         initial = Parameter(field.name, field.ros_type, default)
         try:
             self._node.declare_parameter(field.name, initial.value, field.descriptor())
@@ -271,7 +298,11 @@ class ParameterBoard(typing.Generic[P]):
         except Exception as error:
             raise InvalidInput(field.name, str(error)) from error
         value = self._node.get_parameter(field.name).value
-        return field.convert(default if value is None else value)
+        converted = field.convert(default if value is None else value)
+        if self._node.get_parameter(field.name).type_ is not field.ros_type:
+            # rclpy takes an empty list for one of bytes, whatever was declared.
+            self._node._parameters[field.name] = field.as_parameter(converted)
+        return converted
 
     def _build(self, values: dict[str, Any]) -> P:
         built = self._cls(**values)
@@ -293,6 +324,17 @@ class ParameterBoard(typing.Generic[P]):
                     raise InvalidInput(change.name, "cannot be removed")
                 values[change.name] = field.convert(change.value)
         return self._build(values)
+
+    def _own_types(self, changes: list[Parameter]) -> list[Parameter]:
+        """Give values that stand for another type (5 for 5.0, an empty list) the declared one."""
+        converted = []
+        for change in changes:
+            field = self._fields.get(change.name)
+            if field is not None and change.type_ not in (Parameter.Type.NOT_SET, field.ros_type):
+                with contextlib.suppress(InvalidInput):  # it is refused with a sentence below
+                    change = field.as_parameter(field.convert(change.value))
+            converted.append(change)
+        return converted
 
     def _on_set(self, changes: list[Parameter]) -> SetParametersResult:
         try:

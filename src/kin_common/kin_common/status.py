@@ -7,6 +7,7 @@ import math
 from kin_interfaces.msg import SolveStatus
 
 from kin_common.errors import KinError, StatusCode
+from kin_common.texts import shortened
 
 __all__ = ["fill_status", "status_of"]
 
@@ -22,10 +23,10 @@ def fill_status(status: SolveStatus, error: BaseException) -> None:
     """Write an error into an answer's status."""
     if isinstance(error, KinError):
         status.code = int(error.code)
-        status.message = str(error)
+        status.message = shortened(str(error))
         status.residual = float(error.residual)
         status.iterations = max(0, int(error.iterations))
         return
     status.code = int(StatusCode.INTERNAL_ERROR)
-    status.message = f"{type(error).__name__}: {error}"
+    status.message = shortened(f"{type(error).__name__}: {error}")
     status.residual = math.nan

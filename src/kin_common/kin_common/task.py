@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kin_common.errors import Cancelled, SolveTimeout
+from kin_common.threads import last_resort, report_error, start_thread
 
 __all__ = ["GO", "STOP_CANCELLED", "STOP_TIMEOUT", "AlarmClock", "Progress", "Task"]
 
@@ -63,8 +64,7 @@ class AlarmClock:
             self._rings[number] = ring
             heapq.heappush(self._due, (when, number))
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._run, name="alarms", daemon=True)
-                self._thread.start()
+                self._thread = start_thread("alarms", self._run, last_resort)
             elif self._due[0][1] == number:
                 self._ready.notify()
             return number
@@ -95,7 +95,10 @@ class AlarmClock:
                     continue
                 heapq.heappop(self._due)
                 ring = self._rings.pop(number)
-            ring()
+            try:
+                ring()
+            except BaseException as error:  # the alarms of others must still ring
+                report_error(last_resort, error)
 
 
 #: The alarm clock of this process.

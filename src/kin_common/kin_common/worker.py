@@ -18,6 +18,7 @@ from rclpy.task import Future
 
 from kin_common.errors import Cancelled, LimitExceeded, SolveTimeout
 from kin_common.task import ALARMS, Task
+from kin_common.threads import last_resort, report_error
 
 __all__ = ["Worker"]
 
@@ -74,13 +75,16 @@ class Worker:
         def end(result: Any, error: BaseException | None) -> None:
             if not ended.acquire(blocking=False):
                 return
-            if error is None:
-                future.set_result(result)
-            else:
-                future.set_exception(error)
-            executor = self._node.executor
-            if executor is not None:
-                executor.wake()
+            try:
+                if error is None:
+                    future.set_result(result)
+                else:
+                    future.set_exception(error)
+                executor = self._node.executor
+                if executor is not None:
+                    executor.wake()
+            except Exception as unforeseen:  # the pool would keep it to itself
+                report_error(last_resort, unforeseen)
 
         def compute() -> None:
             try:

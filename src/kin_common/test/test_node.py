@@ -5,13 +5,14 @@ import time
 from dataclasses import dataclass
 
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from kin_interfaces.srv import CheckReady
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.msg import Parameter as ParameterMsg
 from rcl_interfaces.msg import ParameterType, ParameterValue
-from rcl_interfaces.srv import DescribeParameters, SetParametersAtomically
+from rcl_interfaces.msg import Log
+from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
 from std_msgs.msg import Float64
 
 from kin_common.errors import InvalidInput, NotConverged, StatusCode, Unreachable
@@ -326,3 +327,109 @@ def test_every_parameter_request_is_answered(ros):
     unknown = DescribeParameters.Request(names=["\u202e", ""])
     assert not ros.call(DescribeParameters, "/echo/describe_parameters", unknown).descriptors
     assert node.parameters == before
+
+
+@pytest.mark.parametrize(
+    "transition",
+    [
+        Transition(id=Transition.TRANSITION_ACTIVATE),  # it is active
+        Transition(id=99),
+        Transition(id=255),
+        Transition(label="fly"),
+        Transition(label="x" * 10**6),
+        Transition(label="configure"),
+    ],
+    ids=["again", "unknown", "largest", "label", "long", "impossible"],
+)
+def test_an_impossible_transition_is_answered(ros, transition):
+    node = ros.add(Echo)
+    request = ChangeState.Request(transition=transition)
+    assert not ros.call(ChangeState, "/echo/change_state", request).success
+    assert state(ros) == "active"
+    assert node.active
+
+
+def test_a_whole_number_for_a_double_does_not_change_its_type(ros):
+    ros.add(Echo, {"gain": 5, "names": []})
+    double, integer = ParameterType.PARAMETER_DOUBLE, ParameterType.PARAMETER_INTEGER
+
+    def value(name):
+        request = GetParameters.Request(names=[name])
+        return ros.call(GetParameters, "/echo/get_parameters", request).values[0]
+
+    assert (value("gain").type, value("gain").double_value) == (double, 5.0)
+    assert set_parameter(ros, "gain", 8, integer).successful
+    assert (value("gain").type, value("gain").double_value) == (double, 8.0)
+    assert value("names").type == ParameterType.PARAMETER_STRING_ARRAY
+    assert set_parameter(ros, "names", ["a"], ParameterType.PARAMETER_STRING_ARRAY).successful
+    assert not set_parameter(ros, "steps", 2.5, double).successful
+    assert value("steps").type == integer
+
+
+def test_texts_and_lists_of_parameters_are_bounded(ros):
+    node = ros.add(Echo)
+    texts = ParameterType.PARAMETER_STRING_ARRAY
+    result = set_parameter(ros, "names", ["x" * 5000], texts)
+    assert not result.successful
+    assert "at most 4096 characters" in result.reason
+    result = set_parameter(ros, "names", ["x"] * 10_001, texts)
+    assert not result.successful
+    assert "at most 10000 elements" in result.reason
+    result = set_parameter(ros, "mode", "x" * 10**6, ParameterType.PARAMETER_STRING)
+    assert not result.successful
+    assert len(result.reason) < 1000
+    assert node.parameters.names == ()
+
+
+def test_names_in_requests_and_messages_are_bounded(ros):
+    node = ros.add(Echo)
+    answer = ros.call(CheckReady, "/echo/work", CheckReady.Request(nodes=["x" * 10**6]))
+    assert answer.status.code == StatusCode.LIMIT_EXCEEDED
+    assert "nodes: a text of 1000000 characters" in answer.status.message
+    assert node.active
+
+
+def test_a_loop_that_fails_is_logged_shown_and_goes_on(ros):
+    node = ros.add(Echo)
+    logs = ros.listen(Log, "/rosout", 100)
+    ticks = []
+
+    def work():
+        ticks.append(len(ticks))
+        if len(ticks) % 2:
+            raise RuntimeError("broken on purpose")
+
+    loop = node.loop("work", 0.01, work)
+    loop.start()
+    try:
+        wait_until(lambda: len(ticks) > 20, 20.0, "the loop to go on")
+        found = ros.collect(DiagnosticArray, "/diagnostics", 2, 20.0)[-1].status[0]
+        assert found.level == DiagnosticStatus.ERROR
+        assert "loop work: RuntimeError: broken on purpose" in found.message
+        wait_until(lambda: any("broken on purpose" in log.msg for log in logs), 20.0, "a log line")
+        # A line for the first, not one for each.
+        assert len([log for log in logs if "broken on purpose" in log.msg]) <= len(ticks) // 4
+        assert node.guarded["loop work"].failures >= 10
+    finally:
+        loop.stop()
+
+
+def test_what_ends_a_thread_of_a_node_is_shown(ros):
+    node = ros.add(Echo)
+    node.thread("reader", lambda: 1 / 0).join(10.0)
+    assert "thread reader: ZeroDivisionError" in node.diagnostics.status().message
+
+
+def test_a_timer_that_failed_once_recovers(ros, monkeypatch):
+    monkeypatch.setattr("kin_common.diagnostics._SHOWN", 0.3)
+    node = ros.add(Echo)
+    timer = node.guarded["timer tick"]
+    usual = timer.action
+
+    def once():
+        timer.action = usual
+        raise RuntimeError("broken once")
+
+    timer.action = once
+    wait_until(lambda: "broken once" in node.diagnostics.status().message, 20.0, "the fault")
+    wait_until(lambda: node.diagnostics.status().level == DiagnosticStatus.OK, 20.0, "its end")

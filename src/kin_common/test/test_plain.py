@@ -139,7 +139,7 @@ def test_many_dropped_alarms_are_forgotten():
 
 def test_loop_keeps_absolute_deadlines():
     stamps = []
-    loop = PeriodicLoop(0.005, lambda: stamps.append(time.monotonic()))
+    loop = PeriodicLoop(0.005, lambda: stamps.append(time.monotonic()), on_error=pytest.fail)
     loop.start()
     wait_until(lambda: len(stamps) >= 100)
     loop.stop()
@@ -161,7 +161,7 @@ def test_loop_counts_missed_deadlines_and_never_hurries():
         if len(ticks) == 3:
             blocked.wait(0.1)
 
-    loop = PeriodicLoop(0.01, work)
+    loop = PeriodicLoop(0.01, work, on_error=pytest.fail)
     loop.start()
     wait_until(lambda: len(ticks) >= 6)
     loop.stop()
@@ -169,22 +169,34 @@ def test_loop_counts_missed_deadlines_and_never_hurries():
     assert all(later - earlier > 0.0 for earlier, later in itertools.pairwise(ticks))
 
 
-def test_loop_errors():
+def test_a_loop_goes_on_after_errors_also_of_the_one_it_tells(capfd):
     seen = []
 
     def work():
-        raise ValueError("tick")
+        raise ValueError(f"tick {len(seen)}")
 
-    loop = PeriodicLoop(0.002, work, on_error=seen.append)
+    def tell(error):
+        seen.append(error)
+        if len(seen) == 2:
+            raise RuntimeError("the one who is told fails too")
+
+    loop = PeriodicLoop(0.002, work, on_error=tell)
     loop.start()
-    wait_until(lambda: len(seen) >= 3)
+    wait_until(lambda: len(seen) >= 4)
+    assert loop.running
     loop.stop()
-    loop = PeriodicLoop(0.002, work)
-    loop.start()
-    wait_until(lambda: not loop.running)
-    assert str(loop.error) == "tick"
+    assert str(seen[0]) == "tick 0"
+    assert isinstance(loop.error, ValueError)
+    written = capfd.readouterr().err
+    assert "tick 1" in written
+    assert "fails too" in written
     with pytest.raises(ValueError, match="greater than zero"):
-        PeriodicLoop(0.0, work)
+        PeriodicLoop(0.0, work, on_error=tell)
+
+
+def test_no_loop_without_saying_what_happens_on_an_exception():
+    with pytest.raises(TypeError, match="on_error"):
+        PeriodicLoop(0.01, lambda: None)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ it, K(X) = x - Y G(x) + (I - Y G'(X)) (X - x). If K(X) lies in the interior of X
 one zero in X, and it lies in K(X). Near the identity a product of rotations with zero skew part is
 the identity; that the product is near it is checked on the box as well.
 
-Every interval operation is widened by two units in the last place, and every constant of the
-mechanism by its share of the rounding bound, so the statement holds for every mechanism whose
-constants are rigid and within that distance of the stored ones.
+Every interval operation is widened by two units in the last place, and every folded constant by the
+radius of its enclosure (``folding``), so the statement holds for every mechanism that the given one
+stands for.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from kin_solvers.equations import Equations
 from kin_solvers.errors import CuikError
 from kin_solvers.planar import parallel_axis, plane_of
-from kin_solvers.system import UNIT_ROUNDOFF, System
+from kin_solvers.system import System
 
 __all__ = ["Certifier"]
 
@@ -134,7 +134,8 @@ def enclose(
     C: Any,
     C_first: Any,
     point: Any,
-    delta: Any,
+    radius: Any,
+    first_radius: Any,
     lower: Any,
     upper: Any,
     F: Any,
@@ -158,8 +159,9 @@ def enclose(
             k = owner[o + t]
             for r in range(3):
                 for c in range(4):
-                    K[r, c, 0] = C[o + t, 4 * r + c] - delta[l]
-                    K[r, c, 1] = C[o + t, 4 * r + c] + delta[l]
+                    e = radius[o + t, 1] if c == 3 else radius[o + t, 0]
+                    K[r, c, 0] = _down(C[o + t, 4 * r + c] - e)
+                    K[r, c, 1] = _up(C[o + t, 4 * r + c] + e)
             _motion(translation[k], lower[k], upper[k], False, Z)
             _multiply(Z, K, G[t], 1.0, 1.0)
             _motion(translation[k], lower[k], upper[k], True, Z)
@@ -176,8 +178,9 @@ def enclose(
         if point[l]:
             for r in range(3):
                 x = C_first[l, 4 * r + 3]
-                F[6 * l + r, 0] = _down(F[6 * l + r, 0] - x - delta[l])
-                F[6 * l + r, 1] = _up(F[6 * l + r, 1] - x + delta[l])
+                e = first_radius[l, 1]
+                F[6 * l + r, 0] = _down(F[6 * l + r, 0] - _up(x + e))
+                F[6 * l + r, 1] = _up(F[6 * l + r, 1] - _down(x - e))
         elif end[0, 0, 0] + end[1, 1, 0] + end[2, 2, 0] <= -0.5:
             near[0] = False
         before = np.zeros((3, 4, 2))
@@ -253,7 +256,6 @@ class Certifier:
         self.system = system
         self.equations = Equations(system)
         self.rows = _independent_rows(system)
-        self.delta = 16.0 * UNIT_ROUNDOFF * (1.0 + system.reach)
 
     @property
     def square(self) -> bool:
@@ -268,8 +270,8 @@ class Certifier:
         J = np.zeros((6 * len(s.point), s.size, 2))
         near = np.zeros(1, dtype=np.bool_)
         enclose(
-            s.translation, s.offsets, s.factor_variable, s.C, s.C_first, s.point, self.delta,
-            lower, upper, F, J, near,
+            s.translation, s.offsets, s.factor_variable, s.C, s.C_first, s.point, s.C_radius,
+            s.first_radius, lower, upper, F, J, near,
         )  # fmt: skip
         return _combine(self.rows, F), _combine(self.rows, J), bool(near[0])
 
@@ -298,13 +300,16 @@ class Certifier:
         x = self.root(lower, upper)
         if x is None:
             return None
-        radius = np.maximum(0.05 * (upper - lower), 1e-9)
-        region_lower = np.minimum(lower, x) - radius
-        region_upper = np.maximum(upper, x) + radius
         J = self.rows @ self.equations(x)[1]
         if np.linalg.cond(J) > 1e10:
             return None
         Y = np.ascontiguousarray(np.linalg.inv(J), dtype=np.float64)
+        radius = np.maximum(0.05 * (upper - lower), 1e-9)
+        # No smaller than what the constants leave unknown of the root.
+        g = self._enclose(x, x)[0]
+        radius = np.maximum(radius, 2.0 * np.abs(Y) @ (g[:, 1] - g[:, 0]))
+        region_lower = np.minimum(lower, x) - radius
+        region_upper = np.maximum(upper, x) + radius
         proof = self._contract(x, region_lower, region_upper, Y)
         if proof is None:
             return None
@@ -347,7 +352,7 @@ def _independent_rows(system: System) -> Array | None:
             turn = parallel.axis[None]
             if parallel.planar:
                 place = plane_of(parallel.axis)
-        if system.reach[l] < 1e-12:
+        if system.reach[l] <= 1e-12 + 4.0 * system.unknown[l, 1]:
             place = np.empty((0, 3))
         if point:
             turn = np.empty((0, 3))

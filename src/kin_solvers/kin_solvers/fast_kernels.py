@@ -472,7 +472,7 @@ def _clip_raw(
         for r in range(ROWS):
             if point[l] and r % 4 != 3:
                 continue
-            bound = delta[l] + sag if r == 15 else delta[l]
+            bound = delta[l, r] + sag if r == 15 else delta[l, r]
             if all_low[1, r] - all_high[0, r] > bound or all_low[0, r] - all_high[1, r] > bound:
                 return False
         for t in range(n):
@@ -483,7 +483,7 @@ def _clip_raw(
             for r in range(ROWS):
                 if point[l] and r % 4 != 3:
                     continue
-                bound = delta[l] + sag if r == 15 else delta[l]
+                bound = delta[l, r] + sag if r == 15 else delta[l, r]
                 clips = False
                 for i in range(m):
                     if side == 0:
@@ -771,13 +771,14 @@ def _clip_preconditioned(
                 a + (row * (k0 + 1) if lanes > 1 else last),
                 a + (row * (k0 + 2) if lanes > 2 else last),
                 a + (row * (k0 + 3) if lanes > 3 else last),
+                address(delta) + ROW * l,
                 address(norms),
             )
             if point.size == 1 and norms[0] + norms[1] + norms[2] + norms[3] == 0.0:
                 continue  # with several loops, slopes of others may have moved here
             sag = bend(o, o + n, owner, translation, half)
             for q in range(lanes):
-                slack[k0 + q] += norms[q] * delta[l] + abs(column[15, q]) * sag
+                slack[k0 + q] += norms[q] + abs(column[15, q]) * sag
             for side in range(2):
                 first = o if side == 0 else o + p
                 length = p if side == 0 else n - p
@@ -907,7 +908,7 @@ def back_to_angle(
     upper: Any,
 ) -> Any:
     """Turn the clipped hull coordinates of variable k into a new interval."""
-    pad = PAD * (1.0 + abs(m))
+    pad = PAD * (1.0 + abs(m) + h)
     lo = lower
     hi = upper
     if translation:

@@ -2,7 +2,7 @@
 
 The functions take addresses (``address(array)`` plus a number of bytes), so the caller must hold
 the arrays: take addresses of arguments only, never of local arrays. Rows are of 16 numbers: the
-conformal matrix of a rigid motion, see ``system.conformal``.
+conformal matrix of a rigid motion, R, t, 2 t'R and |t|^2.
 """
 
 from __future__ import annotations
@@ -237,14 +237,15 @@ def four_dots(typing: Any, out: Any, row: Any, weights: Any) -> Any:
 
 
 @intrinsic
-def columns(typing: Any, out: Any, a: Any, b: Any, c: Any, d: Any, norms: Any) -> Any:
-    """Four rows as 16 vectors of weights, and the vector of their sums of magnitudes."""
+def columns(typing: Any, out: Any, a: Any, b: Any, c: Any, d: Any, bounds: Any, norms: Any) -> Any:
+    """Four rows as 16 vectors of weights, and the vector of their sums |weight| bound."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        out, *rows, norms = arguments
+        out, *rows, bounds, norms = arguments
         total = None
         for r in range(4):
             w, x, y, z = (get(builder, row, r) for row in rows)
+            bound = get(builder, bounds, r)
             p = _pick(builder, w, x, [0, 4, 2, 6])
             q = _pick(builder, w, x, [1, 5, 3, 7])
             s = _pick(builder, y, z, [0, 4, 2, 6])
@@ -258,12 +259,13 @@ def columns(typing: Any, out: Any, a: Any, b: Any, c: Any, d: Any, norms: Any) -
             for k, vector in enumerate(vectors):
                 put(builder, vector, out, 4 * r + k)
                 size = most(builder, vector, builder.fneg(vector))
-                total = size if total is None else builder.fadd(total, size)
+                part = _times(builder, size, lane(builder, bound, k))
+                total = part if total is None else _plus(builder, total, part)
         put(builder, total, norms)
         return context.get_dummy_value()
 
     p = types.intp
-    return types.void(p, p, p, p, p, p), generate
+    return types.void(p, p, p, p, p, p, p), generate
 
 
 def _fold(blocks: int, single: bool) -> Callable[..., Any]:

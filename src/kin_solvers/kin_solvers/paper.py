@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import queue
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from kin_solvers.errors import SizeError
 from kin_solvers.manifold import Counters
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.system import System
+from kin_solvers.turns import turned
 
 if TYPE_CHECKING:
     from kin_solvers.solve import Boxes, Outcome
@@ -90,8 +92,8 @@ class PaperSearch:
             if self.system.translation[k]:
                 low[:, s], high[:, s] = a, b
                 continue
-            for part, shift in ((0, 0.0), (1, 0.5 * math.pi)):
-                low[:, s + part], high[:, s + part] = _cosine_range(a - shift, b - shift)
+            low[:, s], high[:, s] = _range(np.cos, a, b, 0.0)
+            low[:, s + 1], high[:, s + 1] = _range(np.sin, a, b, 0.5 * math.pi)
         return Boxes(low, high, share.copy())
 
     def run(self, boxes: Boxes, limit: int, flag: NDArray[np.int64]) -> Outcome:
@@ -143,10 +145,22 @@ class PaperSearch:
         """Boxes that are left, as boxes of configurations."""
         from kin_solvers.solve import Boxes
 
-        return Boxes(*self.to_angles(boxes.lower, boxes.upper), boxes.share)
+        lower, upper, parent = self._turned(boxes.lower, boxes.upper)
+        parts = np.bincount(parent, minlength=len(boxes))
+        share = (boxes.share / np.maximum(parts, 1))[parent]
+        return Boxes(lower, upper, share)
 
     def to_angles(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        """Boxes of scalars as boxes of configurations: angles under which rectangles are seen."""
+        """Boxes of scalars as boxes of configurations in the mechanism's units.
+
+        A box may become several: a rectangle says nothing about whole turns, and a range of nearly
+        a turn may be met at both of its ends.
+        """
+        low, high, _ = self._turned(lower, upper)
+        return low, high
+
+    def _turned(self, lower: Array, upper: Array) -> tuple[Array, Array, NDArray[np.int64]]:
+        """The same, and the box that each comes from, shape (M,)."""
         n, size = len(lower), self.system.size
         low, high = np.empty((n, size)), np.empty((n, size))
         for k, s in enumerate(self.first[:-1]):
@@ -156,24 +170,31 @@ class PaperSearch:
             low[:, k], high[:, k] = _seen_angle(
                 lower[:, s], upper[:, s], lower[:, s + 1], upper[:, s + 1]
             )
-            if not self.system.cyclic[k]:  # the turn that meets the range
-                a, b = self.system.lower[k], self.system.upper[k]
-                turns = np.round((0.5 * (a + b) - 0.5 * (low[:, k] + high[:, k])) / _TWO_PI)
-                low[:, k] += turns * _TWO_PI
-                high[:, k] += turns * _TWO_PI
+        parts = [turned(low[i], high[i], self.system) for i in range(n)]
+        boxes = [box for part in parts for box in part]
         unit = self.system.unit
-        return low / unit, high / unit
+        return (
+            np.array([a for a, _ in boxes]).reshape(-1, size) / unit,
+            np.array([b for _, b in boxes]).reshape(-1, size) / unit,
+            np.repeat(np.arange(n), [len(part) for part in parts]),
+        )
 
 
-def _cosine_range(a: Array, b: Array) -> tuple[Array, Array]:
-    """Range of the cosine over [a, b]."""
-    x, y = np.cos(a), np.cos(b)
+def _range(
+    function: Callable[[Array], Array], a: Array, b: Array, top: float
+) -> tuple[Array, Array]:
+    """Range over [a, b] of the cosine or the sine, which is 1 at ``top``."""
+    x, y = function(a), function(b)
     low, high = np.minimum(x, y) - 1e-15, np.maximum(x, y) + 1e-15
-    tops = np.floor((b + 1e-12) / _TWO_PI) >= np.ceil((a - 1e-12) / _TWO_PI)
-    bottoms = np.floor((b - math.pi + 1e-12) / _TWO_PI) >= np.ceil((a - math.pi - 1e-12) / _TWO_PI)
+    slack = 1e-12 + 4e-15 * (np.abs(a) + np.abs(b))
+
+    def passes(place: float) -> NDArray[np.bool_]:
+        turn = np.floor((b - place + slack) / _TWO_PI) >= np.ceil((a - place - slack) / _TWO_PI)
+        return np.asarray(turn)
+
     return (
-        np.maximum(-1.0, np.where(bottoms, -1.0, low)),
-        np.minimum(1.0, np.where(tops, 1.0, high)),
+        np.maximum(-1.0, np.where(passes(top + math.pi), -1.0, low)),
+        np.minimum(1.0, np.where(passes(top), 1.0, high)),
     )
 
 

@@ -513,7 +513,6 @@ def clip_loop(
 ) -> Any:
     """The RISC processor: all clippings of one loop; the box in place. False if empty."""
     point = points[loop]
-    delta = deltas[loop]
     b = 0
     for t in range(n):
         f = first + t
@@ -525,6 +524,7 @@ def clip_loop(
             for r in range(12):
                 if point and r % 4 != 3:
                     continue
+                delta = deltas[loop, r]
                 target = C_first[loop, r]  # the identity, or where a point closure wants the end
                 x, y = _trapezoid_clipping(
                     box[s, 0],

@@ -8,7 +8,6 @@ unknowns here; the angles of the joints are differences of them.
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kin_solvers.system import UNIT_ROUNDOFF, System
+from kin_solvers.turns import turned
 
 __all__ = ["PlanarSystem", "parallel_axis", "plane_of"]
 
@@ -23,11 +23,10 @@ Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _TWO_PI = 2.0 * math.pi
-#: Largest tilt of an axis that still counts as parallel; the rows are widened for it.
+#: Largest tilt of an axis that still counts as parallel, besides what is unknown of it; the rows
+#: are widened for it.
 MAX_TILT = 1e-14
 _PAD = 4e-15
-#: Boxes of joint angles that one box of absolute angles may become, whole turns apart.
-_MAX_TURNS = 4096
 
 
 @dataclass(frozen=True)
@@ -39,18 +38,23 @@ class ParallelLoop:
         planar: Whether all travels and the sum of all offsets are perpendicular to it.
         signs: Sense of each motion about (rotation) the axis, shape (n,); 0 for travels.
         frames: Orientation at each motion with all angles zero, shape (n + 1, 3, 3).
+        tilt: Bound on the error of an orientation that is taken as one of these, turned about the
+            axis (Frobenius norm).
     """
 
     axis: Array
     planar: bool
     signs: IntArray
     frames: Array
+    tilt: float
 
 
 def parallel_axis(system: System, loop: int) -> ParallelLoop | None:
     """The common direction of all rotations of a loop; None if there is none."""
     first, last = int(system.offsets[loop]), int(system.offsets[loop + 1])
     R = np.eye(3)
+    unknown, gap = (float(x) for x in system.unknown[loop])
+    most = MAX_TILT + unknown
     axis: Array | None = None
     frames, signs = [], []
     for f in range(first, last):
@@ -63,14 +67,14 @@ def parallel_axis(system: System, loop: int) -> ParallelLoop | None:
             if axis is None:
                 axis = z.copy()
             sign = 1 if z @ axis > 0.0 else -1
-            if np.abs(z - sign * axis).max() > MAX_TILT:
+            if np.abs(z - sign * axis).max() > most:
                 return None
             signs.append(sign)
         R = R @ system.C[f, :12].reshape(3, 4)[:, :3]
     frames.append(R)
     if axis is None:
         return None
-    if not system.point[loop] and np.abs(R @ axis - axis).max() > 4.0 * MAX_TILT:
+    if not system.point[loop] and np.abs(R @ axis - axis).max() > 4.0 * most:
         return None
     planar = True
     height = 0.0
@@ -78,11 +82,13 @@ def parallel_axis(system: System, loop: int) -> ParallelLoop | None:
         C = system.C[f, :12].reshape(3, 4)
         height += float(axis @ (frames[f - first] @ C[:, 3]))
         if system.translation[system.factor_variable[f]]:
-            planar &= abs(float(axis @ frames[f - first][:, 2])) <= MAX_TILT
+            planar &= abs(float(axis @ frames[f - first][:, 2])) <= most
     if system.point[loop]:
         height -= float(axis @ system.C_first[loop, [3, 7, 11]])
-    planar &= abs(height) <= MAX_TILT * (1.0 + float(system.reach[loop]))
-    return ParallelLoop(axis, planar, np.array(signs), np.array(frames))
+    planar &= abs(height) <= most * (1.0 + float(system.reach[loop])) + gap
+    # docs/cuik.md: each axis adds its tilt, each constant its radius and the rounding of a product.
+    tilt = (last - first) * (10.0 * most + 32.0 * UNIT_ROUNDOFF) + unknown
+    return ParallelLoop(axis, planar, np.array(signs), np.array(frames), tilt)
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,7 @@ class PlanarSystem:
         back: Integer matrix and
         back_shift: numbers that give the joint variables from the unknowns, shapes (V, U) and (V,);
         known: which of them, shape (V,). The others stay in their range.
+        back_slack: Bound on the error of these numbers, shape (V,) [rad].
         lower: Lower ends of the unknowns (absolute angles, then travels), shape (U,).
         upper: Upper ends, shape (U,).
         tables: The arrays in the order in which the kernel takes them.
@@ -105,6 +112,7 @@ class PlanarSystem:
     back: IntArray
     back_shift: Array
     known: NDArray[np.bool_]
+    back_slack: Array
     lower: Array
     upper: Array
     tables: tuple[object, ...]
@@ -139,12 +147,13 @@ class PlanarSystem:
         B = self.back.astype(np.float64)
         middle = 0.5 * (lower + upper) @ B.T + self.back_shift
         half = 0.5 * (upper - lower) @ np.abs(B).T
-        half += _PAD * (4.0 + np.abs(middle) + np.abs(lower) @ np.abs(B).T)
+        largest = np.maximum(np.abs(lower), np.abs(upper))
+        half += _PAD * (4.0 + np.abs(self.back_shift) + largest @ np.abs(B).T) + self.back_slack
         a = np.where(self.known, middle - half, s.lower)
         b = np.where(self.known, middle + half, s.upper)
         out_lower, out_upper, parent = [], [], []
         for i in range(len(lower)):
-            for box in _turned(a[i], b[i], s):
+            for box in turned(a[i], b[i], s):
                 out_lower.append(box[0])
                 out_upper.append(box[1])
                 parent.append(i)
@@ -160,7 +169,7 @@ class PlanarSystem:
         W = self.turns.astype(np.float64)
         middle = 0.5 * (lower + upper) @ W.T
         half = 0.5 * (upper - lower) @ np.abs(W).T
-        half += _PAD * (4.0 + np.abs(middle) + np.abs(lower) @ np.abs(W).T)
+        half += _PAD * (4.0 + np.maximum(np.abs(lower), np.abs(upper)) @ np.abs(W).T)
         moving = self.system.translation
         low = np.concatenate([middle - half, lower[:, moving]], axis=1)
         high = np.concatenate([middle + half, upper[:, moving]], axis=1)
@@ -176,40 +185,11 @@ class PlanarSystem:
         return inside, np.where(cyclic, high, np.minimum(high, self.upper))
 
 
-def _turned(a: Array, b: Array, s: System) -> list[tuple[Array, Array]]:
-    """The parts of a box that lie in the ranges, whole turns apart."""
-    choices: list[list[tuple[float, float]]] = []
-    for k in range(s.size):
-        if not s.translation[k] and b[k] - a[k] >= _TWO_PI:
-            choices.append([(s.lower[k], s.upper[k])])
-        elif s.cyclic[k]:
-            choices.append([(a[k], b[k])])
-        elif s.translation[k]:
-            lo, hi = max(a[k], s.lower[k]), min(b[k], s.upper[k])
-            choices.append([(lo, hi)] if lo <= hi else [])
-        else:
-            turns = range(
-                math.ceil((s.lower[k] - b[k]) / _TWO_PI - 1e-14),
-                math.floor((s.upper[k] - a[k]) / _TWO_PI + 1e-14) + 1,
-            )
-            parts = [
-                (max(a[k] + _TWO_PI * n, s.lower[k]), min(b[k] + _TWO_PI * n, s.upper[k]))
-                for n in turns
-            ]
-            choices.append([(min(part), max(part)) for part in parts])
-    if math.prod(len(c) for c in choices) > _MAX_TURNS:
-        return [(s.lower.copy(), s.upper.copy())]
-    return [
-        (np.array([c[0] for c in box]), np.array([c[1] for c in box]))
-        for box in itertools.product(*choices)
-    ]
-
-
 def _build(system: System, loops: list[ParallelLoop]) -> PlanarSystem | None:
     """Collect terms, eliminate the sums of angles of closed loops, choose the unknowns."""
     V = system.size
     raw: list[tuple[int, IntArray, Array, int]] = []  # loop, turns, vector, travel
-    relations: list[tuple[IntArray, float]] = []
+    relations: list[tuple[IntArray, float, float]] = []  # turns, number, bound on its error
     constants = np.zeros((len(loops), 2))
     for l, loop in enumerate(loops):
         first = int(system.offsets[l])
@@ -228,21 +208,24 @@ def _build(system: System, loops: list[ParallelLoop]) -> PlanarSystem | None:
             constants[l] -= plane @ system.C_first[l, [3, 7, 11]]
         else:
             end = plane @ loop.frames[-1] @ plane.T
-            relations.append((turns.copy(), -math.atan2(end[1, 0], end[0, 0])))
+            slack = 2.0 * loop.tilt + 16.0 * UNIT_ROUNDOFF
+            relations.append((turns.copy(), -math.atan2(end[1, 0], end[0, 0]), slack))
     pivots = _eliminate(relations)
     if pivots is None:
         return None
     # Every joint angle as integer combination of the free ones, plus a number.
     express = np.eye(V, dtype=np.int64)
-    plus = np.zeros(V)
-    for k, row, number in pivots:
-        express[k], plus[k] = row, number
+    plus, plus_slack = np.zeros(V), np.zeros(V)
+    for k, row, number, slack in pivots:
+        express[k], plus[k], plus_slack[k] = row, number, slack
+    turned_slack = np.zeros(len(loops))
     angles: list[IntArray] = []
     terms: dict[tuple[int, int], Array] = {}
     moving = np.flatnonzero(system.translation)
     for l, turns, vector, travel in raw:
         w = turns @ express
         beta = float(turns @ plus)
+        turned_slack[l] = max(turned_slack[l], float(np.abs(turns) @ plus_slack))
         sign = 1.0
         nonzero = np.flatnonzero(w)
         index = -1
@@ -284,19 +267,27 @@ def _build(system: System, loops: list[ParallelLoop]) -> PlanarSystem | None:
     M = np.array([terms[key] for key in keys])
     back, back_shift, known = _invert(system, W, express, plus, column, len(used) + len(moving))
     lower, upper, cyclic = _ranges(system, W, moving)
-    longest = int(np.diff(system.offsets).max())
-    reach = float(system.reach.max())
-    # As docs/cuik.md: the rows are sums of at most ``longest`` vectors; tilts of MAX_TILT included.
-    delta = np.full(
-        2 * len(loops),
-        (40.0 * UNIT_ROUNDOFF * (longest + 2) + 4.0 * longest * MAX_TILT)
-        * math.sqrt(2.0)
-        * (1.0 + reach) ** 2,
-    )
+    delta = np.empty((len(loops), 2))
+    for l, loop in enumerate(loops):
+        reach, n = float(system.reach[l]), len(loop.signs)
+        # docs/cuik.md: what orientations, angles and translations are off by, then rounding.
+        delta[l] = reach * (loop.tilt + turned_slack[l]) + float(system.unknown[l, 1])
+        delta[l] += UNIT_ROUNDOFF * (1.0 + reach) * (128.0 * (n + 1))
+        delta[l] += UNIT_ROUNDOFF * reach * 3.0 * (4 * len(loops) + len(keys) + 32)
+    largest = float(system.reach.max())
     translation = np.zeros(len(lower), dtype=bool)
     translation[len(used) :] = True
-    tables = (translation, cyclic, angle, travel_of, M, constants.reshape(-1).copy(), delta, reach)
-    return PlanarSystem(system, W, back, back_shift, known, lower, upper, tables)
+    tables = (
+        translation,
+        cyclic,
+        angle,
+        travel_of,
+        M,
+        constants.reshape(-1).copy(),
+        delta.reshape(-1).copy(),
+        largest,
+    )
+    return PlanarSystem(system, W, back, back_shift, known, plus_slack, lower, upper, tables)
 
 
 def plane_of(axis: Array) -> Array:
@@ -308,17 +299,21 @@ def plane_of(axis: Array) -> Array:
 
 
 def _eliminate(
-    relations: list[tuple[IntArray, float]],
-) -> list[tuple[int, IntArray, float]] | None:
-    """Solve integer relations for one variable each: q[k] = row . q + number, up to whole turns."""
-    solved: list[tuple[int, IntArray, float]] = []
-    for row, number in relations:
-        w, value = row.copy(), number
-        for k, other, plus in solved:
+    relations: list[tuple[IntArray, float, float]],
+) -> list[tuple[int, IntArray, float, float]] | None:
+    """Solve integer relations for one variable each: q[k] = row . q + number, up to whole turns.
+
+    Each number comes with a bound on its error.
+    """
+    solved: list[tuple[int, IntArray, float, float]] = []
+    for row, number, error in relations:
+        w, value, slack = row.copy(), number, error
+        for k, other, plus, more in solved:
             factor = w[k]
             w[k] = 0
             w = w + factor * other
             value -= factor * plus
+            slack += abs(factor) * (more + _PAD * (1.0 + abs(plus)))
         ones = np.flatnonzero(np.abs(w) == 1)
         if not w.any():
             continue
@@ -330,12 +325,13 @@ def _eliminate(
         rest[k] = 0
         value *= sign
         updated = []
-        for j, other, plus in solved:
+        for j, other, plus, more in solved:
             factor = other[k]
             changed = other.copy()
             changed[k] = 0
-            updated.append((j, changed + factor * rest, plus + factor * value))
-        solved = [*updated, (k, rest, value)]
+            wider = more + abs(factor) * (slack + _PAD * (1.0 + abs(value)))
+            updated.append((j, changed + factor * rest, plus + factor * value, wider))
+        solved = [*updated, (k, rest, value, slack)]
     return solved
 
 
@@ -368,7 +364,8 @@ def _ranges(
         low = sum(min(w[k] * system.lower[k], w[k] * system.upper[k]) for k in used)
         high = sum(max(w[k] * system.lower[k], w[k] * system.upper[k]) for k in used)
         round_trip = bool(system.cyclic[used].any()) or high - low >= _TWO_PI - 1e-9
-        pad = _PAD * (1.0 + abs(low) + abs(high))
+        most = np.maximum(np.abs(system.lower), np.abs(system.upper))
+        pad = _PAD * (1.0 + float(np.abs(w) @ most))
         lower.append(-math.pi if round_trip else low - pad)
         upper.append(math.pi if round_trip else high + pad)
         cyclic.append(round_trip)

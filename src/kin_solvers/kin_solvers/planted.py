@@ -291,7 +291,7 @@ def campaign(seed: int, boxes: int) -> Verdict:
             low, high = planar_form.from_joints(lower, upper)
             u = np.concatenate([planar_form.turns @ solution, solution[system.translation]])
             there = try_reduced(planar_form, u, low, high, sigma=sigma, limit=2, tuning=tuning)
-            return Verdict(there.trials, there.lost + _lost_on_the_way(planar_form, solution, u))
+            return Verdict(there.trials, there.lost + lost_on_the_way(planar_form, solution, u))
     else:
         mechanism, q = planted_loop(
             rng, joints, loops=1 + (seed % 7 == 0), point=bool(rng.uniform() < 0.2)
@@ -304,7 +304,7 @@ def campaign(seed: int, boxes: int) -> Verdict:
     return try_fast(system, solution, lower, upper, sigma=sigma, limit=2, tuning=tuning)
 
 
-def _lost_on_the_way(planar: PlanarSystem, q: Array, u: Array) -> int:
+def lost_on_the_way(planar: PlanarSystem, q: Array, u: Array) -> int:
     """Whether a planted solution is lost between absolute angles and joint variables."""
     lower, upper, _ = planar.to_joints(u[None], u[None])
     return 0 if _holds(lower, upper, len(lower), planar.system.cyclic, q) else 1

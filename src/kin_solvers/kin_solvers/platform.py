@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kin_solvers.system import UNIT_ROUNDOFF, System, inflation
+from kin_solvers.system import UNIT_ROUNDOFF, System, row_bounds
 
 __all__ = ["PlatformSystem"]
 
@@ -23,7 +23,8 @@ IntArray = NDArray[np.int64]
 
 #: Motions of the platform's chain at most: their vertex products are all kept.
 MAX_CHAIN = 7
-#: Distance of two axes up to which they meet; the rows are widened for it.
+#: Distance of two axes up to which they meet, besides what is unknown of it; the rows are widened
+#: for it.
 MAX_GAP = 1e-14
 
 
@@ -60,31 +61,31 @@ class PlatformSystem:
         inner = [system.C[o + 2 : o + n + 1] for o in system.offsets[:-1]]
         if any(not np.array_equal(c, inner[0]) for c in inner):
             return None
-        rows, constants = [], []
+        rows, constants, slack = [], [], []
         for l in range(len(lengths)):
             leg = _leg(system, l, n)
             if leg is None:
                 return None
             rows.append(leg[0])
             constants.append(leg[1])
+            slack.append(leg[2])
         identity = np.zeros((1, 16))
         identity[0, [0, 5, 10]] = 1.0
         C = np.concatenate([inner[0], identity])
         reach = float(system.reach.max())
-        # docs/cuik.md derives both: of an entry of the product, and of a sum of rows.
-        delta = np.array(
-            [
-                inflation(2 * n, reach, 1.0),
-                4.0 * (len(rows) + 1) * UNIT_ROUNDOFF * (1.0 + reach) ** 2,
-            ]
-        )
+        # docs/cuik.md: of the entries of the product, of the equation of each leg, of a sum of rows.
+        unknown = system.unknown.max(axis=0)
+        product = row_bounds(2 * n + len(rows) + 3, reach, unknown[0], unknown[1], 1.0)
+        summed = 32.0 * (len(rows) + 4) * UNIT_ROUNDOFF * reach**2
         tables = (
             system.translation[chain],
             system.cyclic[chain],
             C,
             np.array([*rows, np.zeros(16)]),
             np.array(constants),
-            delta,
+            product,
+            np.array(slack),
+            summed,
             reach,
         )
         return cls(system, chain.copy(), tables)
@@ -116,8 +117,11 @@ class PlatformSystem:
         return lower[:, self.chain].copy(), upper[:, self.chain].copy()
 
 
-def _leg(system: System, loop: int, n: int) -> tuple[Array, float] | None:
-    """Row w and number c of one leg: w . (conformal entries of the chain) + c = 0."""
+def _leg(system: System, loop: int, n: int) -> tuple[Array, float, float] | None:
+    """Row w and number c of one leg: w . (conformal entries of the chain) + c = 0.
+
+    The third number bounds the left side at the solutions of every mechanism that is meant.
+    """
     o = int(system.offsets[loop])
     if system.translation[system.factor_variable[o : o + 2]].any():
         return None
@@ -129,7 +133,10 @@ def _leg(system: System, loop: int, n: int) -> tuple[Array, float] | None:
     # Height on the first axis and travel on the second where they come closest.
     A = np.array([[0.0, -d[0]], [0.0, -d[1]], [1.0, -d[2]]])
     (height, travel), *_ = np.linalg.lstsq(A, t, rcond=None)
-    if np.abs(A @ (height, travel) - t).max() > MAX_GAP * (1.0 + float(system.reach[loop])):
+    reach = float(system.reach[loop])
+    gap = 2.0 * float(np.abs(A @ (height, travel) - t).max()) + 32.0 * UNIT_ROUNDOFF * reach
+    radius, unknown = system.C_radius[o : o + n + 2], float(system.unknown[loop, 1])
+    if gap > 2.0 * MAX_GAP * (1.0 + reach) + 4.0 * unknown:
         return None
     goal = system.C_first[loop, [3, 7, 11]]
     length = float(np.sum((goal - (0.0, 0.0, height)) ** 2))
@@ -143,4 +150,9 @@ def _leg(system: System, loop: int, n: int) -> tuple[Array, float] | None:
         row[4 * r + 3] = -2.0 * b[r]
     row[12:15] = p
     row[15] = 1.0
-    return row, float(p @ p + b @ b - length)
+    # docs/cuik.md: how far the axes may miss each other, and b, p and the length may be off.
+    gap += radius[0, 1] + 1.2 * reach * radius[0, 0]
+    off = 2.2 * reach * (radius[1, 0] + 8.0 * UNIT_ROUNDOFF) + radius[1, 1] + radius[n + 1, 1]
+    off += float(system.first_radius[loop, 1])
+    slack = 6.0 * (reach + gap + off) * (gap + off) + 64.0 * UNIT_ROUNDOFF * reach**2
+    return row, float(p @ p + b @ b - length), slack

@@ -57,6 +57,7 @@ def _bound_rows(
     size: Any,
     counts: Any,
     column: Any,
+    bounds: Any,
     norms: Any,
     value: Any,
     low: Any,
@@ -73,6 +74,7 @@ def _bound_rows(
         a + ROW if lanes > 1 else last,
         a + 2 * ROW if lanes > 2 else last,
         a + 3 * ROW if lanes > 3 else last,
+        address(bounds),
         address(norms),
     )
     for j in range(size):
@@ -135,7 +137,7 @@ def search(
     counters: Any,
 ) -> Any:
     """The Cuik algorithm on boxes of the platform's variables; see ``fast_kernels.search``."""
-    (translation, cyclic, C, W, constant, delta, reach) = T
+    (translation, cyclic, C, W, constant, bounds, leg_slack, summed, reach) = T
     n = sigma.size
     legs = constant.size
     width = 4**n
@@ -205,17 +207,16 @@ def search(
             # Norm of a vertex: of the square's corner, or of the point where the tangents meet.
             norm = WIDE_NORM if wide else 1.0 / math.cos(widest_angle(half, translation))
             growth = norm**n
-            error = delta[0] * growth
             sag = bend(0, n, owner, translation, half)
             if widest > tuning[0]:
                 for i0 in range(0, legs, LANES):
                     lanes = min(LANES, legs - i0)
                     _bound_rows(
-                        W, i0, lanes, sides, size, count, column, norms, value, low, high,
-                        block_low, block_high,
+                        W, i0, lanes, sides, size, count, column, bounds, norms, value, low,
+                        high, block_low, block_high,
                     )  # fmt: skip
                     for q in range(lanes):
-                        slack = norms[q] * error + abs(column[15, q]) * sag
+                        slack = norms[q] * growth + leg_slack[i0 + q] + abs(column[15, q]) * sag
                         for k in range(n):
                             alive = alive and _clip_row(
                                 k, q, constant[i0 + q], slack, count, hull, half, block_low,
@@ -238,17 +239,17 @@ def search(
                 for k0 in range(0, n, LANES):
                     lanes = min(LANES, n - k0)
                     _bound_rows(
-                        Q, k0, lanes, sides, size, count, column, norms, value, low, high,
-                        block_low, block_high,
+                        Q, k0, lanes, sides, size, count, column, bounds, norms, value, low,
+                        high, block_low, block_high,
                     )  # fmt: skip
                     for q in range(lanes):
                         base = 0.0
                         total = 0.0
                         for i in range(legs):
                             base += P[k0 + q, i] * constant[i]
-                            total += abs(P[k0 + q, i])
+                            total += abs(P[k0 + q, i]) * (summed * growth + leg_slack[i])
                         # The weights are sums themselves: their rounding is the second part.
-                        slack = norms[q] * error + total * delta[1] * growth
+                        slack = norms[q] * growth + total
                         slack += abs(column[15, q]) * sag
                         # Every variable, not only the row's own: the bounds are there.
                         for k in range(n):

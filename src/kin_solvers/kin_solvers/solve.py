@@ -24,12 +24,14 @@ from kin_solvers.paper import PaperSearch
 from kin_solvers.planar import PlanarSystem
 from kin_solvers.platform import PlatformSystem
 from kin_solvers.system import System
+from kin_solvers.turns import without_turns
 
 __all__ = ["Boxes", "Settings", "solve"]
 
 Array = NDArray[np.float64]
 
 _TWO_PI = 2.0 * math.pi
+_TURN_PAD = 1e-15
 #: Boxes that are processed before work is handed to threads.
 FIRST_BOXES = 400
 #: Boxes that a chunk processes at most before its leftovers are shared out again.
@@ -199,11 +201,7 @@ class FastSearch:
     def to_angles(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Boxes in the mechanism's units, cyclic angles with their middle in [-pi, pi]."""
         unit = self.system.unit
-        lower, upper = lower / unit, upper / unit
-        turns = np.where(
-            self.system.cyclic, np.round(0.5 * (lower + upper) / _TWO_PI) * _TWO_PI, 0.0
-        )
-        return lower - turns, upper - turns
+        return without_turns(lower / unit, upper / unit, self.system.cyclic)
 
     def unfinished(self, boxes: Boxes) -> Boxes:
         """The same for boxes that are left."""
@@ -672,8 +670,7 @@ def _certify(
     certified = np.array(
         [not any(p is s for s in straddling) for p in tight] + [False] * len(open_lower), dtype=bool
     )
-    turns = np.where(system.cyclic, np.round(0.5 * (lower + upper) / _TWO_PI) * _TWO_PI, 0.0)
-    return lower - turns, upper - turns, certified, extra
+    return *without_turns(lower, upper, system.cyclic), certified, extra
 
 
 def _prove(
@@ -710,7 +707,9 @@ def _held(
     region_lower, region_upper = proof[2], proof[3]
     gap = 0.5 * (region_lower + region_upper) - 0.5 * (lower + upper)
     turns = np.where(system.cyclic, np.round(gap / _TWO_PI) * _TWO_PI, 0.0)
-    inside = (lower + turns >= region_lower) & (upper + turns <= region_upper)
+    # A turn is not a double: a box that is turned must lie inside by more than that.
+    pad = np.where(turns != 0.0, _TURN_PAD * (1.0 + np.abs(lower) + np.abs(upper)), 0.0)
+    inside = (lower + turns - pad >= region_lower) & (upper + turns + pad <= region_upper)
     return np.asarray(inside.all(axis=1))
 
 

@@ -6,7 +6,8 @@ Every motion becomes one about or along the local z axis:
     translation of C_0 Z(q_1) C_1 ... Z(q_n) C_n = 0                           (point closure)
 
 A change of axis is a conjugation by a permutation matrix, a negative sign one by diag(1, -1, -1):
-both are exact in floating point. The constants between two motions are multiplied together.
+both are exact in floating point. The constants between two motions are multiplied together, with a
+bound on what that leaves unknown (``folding``).
 """
 
 from __future__ import annotations
@@ -20,33 +21,49 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kin_common.rotations import inverse_transform
+from kin_solvers.folding import UNIT_ROUNDOFF, Folded, fold
 from kin_solvers.mechanism import Constant, Loop, Mechanism
 
-__all__ = ["UNIT_ROUNDOFF", "System", "inflation"]
+__all__ = ["UNIT_ROUNDOFF", "System", "row_bounds"]
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-UNIT_ROUNDOFF = 2.0**-53
 #: Constant of the rounding bound; docs/cuik.md derives it.
-BOUND_CONSTANT = 40.0
+BOUND_CONSTANT = 64.0
 #: Largest norm of a vertex of an arc's hull: a corner of the square around the circle.
 WIDE_NORM = math.sqrt(2.0)
+#: The same for arcs of a half-width under ``NARROW``: the point where the tangents meet.
+NARROW_NORM = 1.3
+#: Lengths are scaled so that what is unknown of them is at most this part of a unit: where all
+#: lengths cancel, what is left of them must not be scaled up to look like a mechanism.
+MOST_UNKNOWN = 2.0**-20
+#: Padding of a travel's hull (``fast_kernels.PAD``), generously.
+_TRAVEL_PAD = 2e-14
 
 
-def inflation(factors: int, reach: float, norm: float) -> float:
-    """Bound on the rounding error of one entry of F = A - B at any vertex.
+def row_bounds(
+    steps: int, reach: float, rotation: float, translation: float, growth: float
+) -> Array:
+    """Bound on the error of each of the 16 rows of F = A - B at any vertex; docs/cuik.md.
 
     Args:
-        factors: Number n of motions of the loop.
-        reach: Sum of all its link lengths and of the largest travel of its translations [m].
-        norm: Largest norm of a hull vertex (``WIDE_NORM`` for wide arcs).
+        steps: Number N of steps of computation that errors add up over.
+        reach: Sum T of all link lengths and of the largest travels of the loop.
+        rotation: Sum alpha of the radii of the rotations of its constants.
+        translation: Sum beta of the radii of their translations.
+        growth: Largest norm of a hull vertex to the power of the number of motions of a side.
 
     Returns:
-        40 u (n + 2) norm^ceil(n/2) (1 + reach)^2, with u the unit roundoff.
+        Bounds for the rows of R, t, 2 t'R and |t|^2, in the order of ``conformal``, shape (16,).
     """
-    half = math.ceil(factors / 2)
-    return BOUND_CONSTANT * UNIT_ROUNDOFF * (factors + 2) * norm**half * (1.0 + reach) ** 2
+    rounding = BOUND_CONSTANT * UNIT_ROUNDOFF * steps
+    T, alpha, beta = reach, rotation, translation
+    result = np.full(16, rounding + alpha)
+    result[3:12:4] = rounding * T + 2.0 * alpha * T + beta
+    result[12:15] = rounding * T + 4.0 * alpha * T + 2.0 * beta
+    result[15] = rounding * T * T + 8.0 * alpha * T * T + 6.0 * beta * (T + beta)
+    return result * growth * (1.0 + 1e-6) + 1e-250
 
 
 @dataclass(frozen=True)
@@ -55,7 +72,8 @@ class System:
 
     Attributes:
         length: Factor by which the lengths of the mechanism were multiplied: a power of two, so
-            that nothing is rounded, which brings the largest reach to [2, 4).
+            that nothing is rounded, which brings the largest reach to [2, 4), if the lengths are
+            known well enough.
         translation: Whether each variable is a translation, shape (V,).
         cyclic: Whether each variable is an angle on the full circle, shape (V,).
         lower: Lower ends of the search box, shape (V,) [rad, m].
@@ -66,10 +84,15 @@ class System:
         C_inverse: Its inverse, shape (F, 16).
         C_first: Inverse of the leading constant of each loop, shape (L, 16).
         point: Whether each loop closes by a point only, shape (L,).
-        reach: Reach of each loop, shape (L,) [m].
-        delta_wide: Rounding bound of each loop for wide arcs, shape (L,).
-        delta_full: The same for products of whole loops at corners of the square, shape (L,).
-        delta_narrow: The same for arcs of half-width under ``NARROW``, shape (L,).
+        reach: Largest reach of each loop: lengths and travels, shape (L,) [m].
+        C_radius: Radius of the rotation (Frobenius norm) and of the translation of each constant,
+            shape (F, 2): every constant that the mechanism stands for lies so near to ``C``.
+        first_radius: The same for ``C_first``, shape (L, 2).
+        unknown: Sums of these radii (of ``C`` and ``C_inverse``, the larger) over each loop,
+            shape (L, 2).
+        delta_wide: Bound on the error of each row of each loop for wide arcs, shape (L, 16).
+        delta_full: The same for products of whole loops at corners of the square, shape (L, 16).
+        delta_narrow: The same for arcs of half-width under ``NARROW``, shape (L, 16).
     """
 
     length: float
@@ -84,6 +107,9 @@ class System:
     C_first: Array
     point: NDArray[np.bool_]
     reach: Array
+    C_radius: Array
+    first_radius: Array
+    unknown: Array
     delta_wide: Array
     delta_narrow: Array
     delta_full: Array
@@ -125,7 +151,9 @@ class System:
         variables = mechanism.variables
         lower = np.array([-math.pi if v.cyclic else v.lower for v in variables])
         upper = np.array([math.pi if v.cyclic else v.upper for v in variables])
-        offsets, owners, constants, firsts = [0], [], [], []
+        offsets, owners = [0], []
+        constants: list[Folded] = []
+        firsts: list[Folded] = []
         for loop in mechanism.loops:
             first, motions = _normal_form(loop, mechanism)
             firsts.append(first)
@@ -133,55 +161,68 @@ class System:
                 owners.append(variable)
                 constants.append(constant)
             offsets.append(len(owners))
-        C = np.array(constants)
-        point = np.array([loop.closure == "point" for loop in mechanism.loops])
-        reach = np.array(
-            [
-                _reach(C[a:b], firsts[k], owners[a:b], mechanism)
-                for k, (a, b) in enumerate(pairwise(offsets))
-            ]
-        )
-        largest = float(reach.max())
-        length = 2.0 ** (1 - math.floor(math.log2(largest))) if largest > 1e-12 else 1.0
-        C[:, :3, 3] *= length
-        first_constants = np.array(firsts)
-        first_constants[:, :3, 3] *= length
-        reach *= length
         moving = np.array([v.kind == "translation" for v in variables])
+        travel = np.where(moving, np.maximum(np.abs(lower), np.abs(upper)), 0.0)
+        reach, unknown = np.empty(len(firsts)), np.empty((len(firsts), 2))
+        for l, (a, b) in enumerate(pairwise(offsets)):
+            parts = [firsts[l], *constants[a:b]]
+            reach[l] = sum(c.length for c in parts) + travel[owners[a:b]].sum()
+            unknown[l, 0] = sum(c.rotation for c in parts)
+            unknown[l, 1] = sum(max(c.translation, c.inverse_translation) for c in parts)
+        length = _scale(reach, unknown)
         lower[moving] *= length
         upper[moving] *= length
-        counts = np.diff(offsets)
+        # Travels are padded before their hulls are taken.
+        reach = reach * length * (1.0 + 1e-9) + _TRAVEL_PAD * moving.sum()
+        unknown[:, 1] *= length
+        deltas: dict[str, list[Array]] = {"wide": [], "narrow": [], "full": []}
+        for l, n in enumerate(int(n) for n in np.diff(offsets)):
+            half, loops = math.ceil(n / 2), len(firsts)
+            some = (reach[l], unknown[l, 0], unknown[l, 1])
+            deltas["wide"].append(row_bounds(n + loops + 3, *some, WIDE_NORM**half))
+            deltas["narrow"].append(row_bounds(n + loops + 3, *some, NARROW_NORM**half))
+            deltas["full"].append(row_bounds(2 * n + loops + 3, *some, WIDE_NORM**n))
         return cls(
             length=length,
-            translation=np.array([v.kind == "translation" for v in variables]),
+            translation=moving,
             cyclic=np.array([v.cyclic for v in variables]),
             lower=lower,
             upper=upper,
             offsets=np.array(offsets, dtype=np.int64),
             factor_variable=np.array(owners, dtype=np.int64),
-            C=conformal(C),
-            C_inverse=conformal(np.array([inverse_transform(c) for c in C])),
-            C_first=conformal(np.array([inverse_transform(c) for c in first_constants])),
-            point=point,
+            C=_conformal([c.matrix for c in constants], [c.inverse for c in constants], length),
+            C_inverse=_conformal(
+                [c.inverse for c in constants], [c.matrix for c in constants], length
+            ),
+            C_first=_conformal([c.inverse for c in firsts], [c.matrix for c in firsts], length),
+            point=np.array([loop.closure == "point" for loop in mechanism.loops]),
             reach=reach,
-            delta_wide=np.array(
-                [inflation(int(n), r, WIDE_NORM) for n, r in zip(counts, reach, strict=True)]
-            ),
-            delta_full=np.array(
-                [inflation(2 * int(n), r, WIDE_NORM) for n, r in zip(counts, reach, strict=True)]
-            ),
-            delta_narrow=np.array(
-                [inflation(int(n), r, 1.3) for n, r in zip(counts, reach, strict=True)]
-            ),
+            C_radius=np.array([(c.rotation, c.translation * length) for c in constants]),
+            first_radius=np.array([(c.rotation, c.inverse_translation * length) for c in firsts]),
+            unknown=unknown,
+            delta_wide=np.array(deltas["wide"]),
+            delta_full=np.array(deltas["full"]),
+            delta_narrow=np.array(deltas["narrow"]),
         )
 
 
-def conformal(T: Array) -> Array:
-    """Rigid transforms, shape (N, 4, 4), as conformal rows (R t | 2 t'R | |t|^2), shape (N, 16)."""
-    R, t = T[:, :3, :3], T[:, :3, 3]
+def _scale(reach: Array, unknown: Array) -> float:
+    """The power of two that lengths are multiplied by."""
+    largest = max(float(reach.max()), float(unknown[:, 1].max()) / MOST_UNKNOWN)
+    return float(2.0 ** (1 - math.floor(math.log2(largest)))) if largest > 1e-100 else 1.0
+
+
+def _conformal(matrices: list[Array], inverses: list[Array], length: float) -> Array:
+    """Transforms as conformal rows (R t | 2 t'R | |t|^2), shape (N, 16), lengths scaled.
+
+    2 t'R is -2 times the translation of the inverse, which is known without further rounding.
+    """
+    T, inverse = np.array(matrices), np.array(inverses)
+    t = T[:, :3, 3] * length
     result = np.empty((len(T), 16))
     result[:, :12] = T[:, :3, :].reshape(-1, 12)
-    result[:, 12:15] = 2.0 * np.einsum("ni,nij->nj", t, R)
+    result[:, 3:12:4] = t
+    result[:, 12:15] = -2.0 * length * inverse[:, :3, 3]
     result[:, 15] = np.einsum("ni,ni->n", t, t)
     return result
 
@@ -197,38 +238,22 @@ def _to_z(axis: int) -> Array:
     return K
 
 
-def _normal_form(loop: Loop, mechanism: Mechanism) -> tuple[Array, list[tuple[int, Array]]]:
+def _normal_form(loop: Loop, mechanism: Mechanism) -> tuple[Folded, list[tuple[int, Folded]]]:
     """Leading constant, and (variable, following constant) of each motion."""
-    pending = np.eye(4)
-    first = np.eye(4)
-    result: list[tuple[int, Array]] = []
+    gaps: list[list[tuple[Array, bool]]] = [[]]  # the constants before, between and after motions
+    owners: list[int] = []
     for factor in loop.factors:
         if isinstance(factor, Constant):
-            pending = pending @ factor.matrix
+            gaps[-1].append((factor.matrix, False))
             continue
         K = _to_z(factor.axis)
         if factor.sign < 0:  # Z(-q) = F Z(q) F for rotations and for translations along z
             K = K @ _FLIP
-        before = pending @ K
-        if result:
-            result[-1] = (result[-1][0], before)
-        else:
-            first = before
-        result.append((factor.variable, np.eye(4)))
-        pending = inverse_transform(K)
+        gaps[-1].append((K, True))
+        gaps.append([(inverse_transform(K), True)])
+        owners.append(factor.variable)
     if loop.closure == "pose":  # cyclic: the leading constant joins the last one
-        result[-1] = (result[-1][0], pending @ first)
-        first = np.eye(4)
-    else:
-        result[-1] = (result[-1][0], pending)
-    return first, result
-
-
-def _reach(C: Array, first: Array, owners: list[int], mechanism: Mechanism) -> float:
-    lengths = np.linalg.norm(C[:, :3, 3], axis=1).sum() + np.linalg.norm(first[:3, 3])
-    travel = 0.0
-    for owner in owners:
-        variable = mechanism.variables[owner]
-        if variable.kind == "translation":
-            travel += max(abs(variable.lower), abs(variable.upper))
-    return float(lengths + travel)
+        gaps[-1] += gaps[0]
+        gaps[0] = []
+    folded = [fold(gap) for gap in gaps]
+    return folded[0], list(zip(owners, folded[1:], strict=True))

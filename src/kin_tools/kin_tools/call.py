@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import kin_tools.interrupts  # isort: skip  # noqa: F401 (before all else)
-import argparse
 import re
 import sys
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from typing import Any
 
 from kin_common.errors import InvalidInput, KinError, StatusCode
 from kin_common.yamls import load_yaml
+from kin_tools.options import call_parser
 
 __all__ = ["main", "status_text"]
 
@@ -26,35 +26,6 @@ def status_text(code: int) -> str:
         return f"code {code}"
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="kinstack call",
-        description="Call a service of a running stack and print the answer as YAML.",
-        epilog="Example: ./kinstack call /stack_monitor/check_ready kin_interfaces/srv/CheckReady "
-        "'{wait: 5.0}'. Exit code: 0 answered (and its status, if it has one, is SUCCESS); 1 no "
-        "service, no answer or another status; 2 a request that cannot be understood.",
-    )
-    parser.add_argument(
-        "service", metavar="SERVICE", help="name, such as /stack_monitor/check_ready"
-    )
-    parser.add_argument("type", metavar="TYPE", help="such as kin_interfaces/srv/CheckReady")
-    parser.add_argument(
-        "request",
-        metavar="YAML",
-        nargs="?",
-        default="{}",
-        help="fields of the request; @FILE reads them from a file, - from the standard input",
-    )
-    parser.add_argument("--full", action="store_true", help="print long arrays in full")
-    parser.add_argument(
-        "--wait", type=float, default=5.0, metavar="S", help="time for the service to appear [s]"
-    )
-    parser.add_argument(
-        "--timeout", type=float, default=600.0, metavar="S", help="time for the answer [s]"
-    )
-    return parser
-
-
 def _read_request(text: str) -> Any:
     if text == "-":
         return load_yaml(sys.stdin.read(), name="standard input")
@@ -65,7 +36,7 @@ def _read_request(text: str) -> Any:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
-    options = _parser().parse_args(argv)
+    options = call_parser().parse_args(argv)
     from kin_tools.messages import fill, find_type, show
 
     try:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import kin_tools.interrupts  # isort: skip  # noqa: F401 (before all else)
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from kin_tools.claims import NameTaken, claim_names
 from kin_tools.errors import ArgumentProblem, ToolError
 from kin_tools.guard import Front
 from kin_tools.launch_xml import Argument, LaunchPlan, load_launch_file, show_arguments
+from kin_tools.options import launch_parser
 from kin_tools.runner import make_supervisor
 from kin_tools.substitution import Scope, SubstitutionError
 
@@ -78,32 +79,9 @@ def warn(plan: LaunchPlan) -> None:
         print(f"[launch] warning: {warning}", file=sys.stderr)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="kin_tools.launch",
-        description="Run a ROS 2 XML launch file on a machine without ros2 launch.",
-        epilog="Ctrl-C ends every process: SIGINT, then SIGTERM, then SIGKILL. The exit code is 0 "
-        "if all processes ended well, 1 if one failed, 2 for a launch file or argument that "
-        "cannot be used.",
-    )
-    parser.add_argument(
-        "words",
-        nargs="+",
-        metavar="[PACKAGE] FILE [name:=value ...]",
-        help="a launch file, or a package and the name of a launch file in it; then arguments",
-    )
-    parser.add_argument(
-        "-s", "--show-args", action="store_true", help="list the arguments of the file and stop"
-    )
-    parser.add_argument(
-        "--log-dir", type=Path, metavar="DIR", help="keep logs in a folder below DIR"
-    )
-    return parser
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
-    options = _parser().parse_args(argv)
+    options = launch_parser().parse_args(argv)
     try:
         file, rest = find_launch_file(options.words)
         if options.show_args:
@@ -115,7 +93,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     warn(plan)
     log_root: Path | None = options.log_dir
-    return Front(lambda end: make_supervisor(plan.processes, end, log_root).run()).finish()
+    try:
+        with claim_names(plan.node_names):
+            return Front(lambda end: make_supervisor(plan.processes, end, log_root).run()).finish()
+    except NameTaken as error:
+        print(f"[launch] {error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ __all__ = ["MonitorParameters", "StackMonitor", "main"]
 
 #: The state is published at least this often [s].
 _HEARTBEAT = 1.0
+#: Least time between two lines of the log about the whole stack [s].
+_CALM = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +68,8 @@ class StackMonitor(KinNode[MonitorParameters]):
         self._published: tuple[object, ...] = ()
         self._published_at = 0.0
         self._looks = 0
+        self._logged: bool | None = None
+        self._logged_at = -_CALM
 
     def configure(self) -> None:
         """Make the watch, the topic and the service."""
@@ -92,13 +96,23 @@ class StackMonitor(KinNode[MonitorParameters]):
             self._looked.notify_all()
         self.diagnostics.value("nodes", float(len(view.nodes)))
         self.diagnostics.value("stack", view.message)
+        self._log_change(view)
         essence = tuple((n.name, n.health, n.lifecycle, n.level, n.restarts) for n in view.nodes)
         now = time.monotonic()
         if essence != self._published or now - self._published_at >= _HEARTBEAT:
-            if essence != self._published:
-                self.get_logger().info(view.message)
             self._published, self._published_at = essence, now
             self._state.publish(self._message(view))
+
+    def _log_change(self, view: StackView) -> None:
+        """Log when the stack becomes ready or is so no more, not each step on the way."""
+        now = time.monotonic()
+        if view.ready == self._logged or now - self._logged_at < _CALM:
+            return
+        if view.ready:
+            self.get_logger().info(view.message)
+        elif self._logged is not None:
+            self.get_logger().warning(view.message)
+        self._logged, self._logged_at = view.ready, now
 
     def _message(self, view: StackView) -> StackState:
         return StackState(

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from kin_tools.guard import die_with_parent
 from kin_tools.process_spec import ProcessSpec
 
 __all__ = ["compile_kernels", "main"]
@@ -44,13 +45,18 @@ def compile_kernels(processes: Iterable[ProcessSpec], say: Callable[[str], None]
         return
     say("compiling the kernels (minutes; once after each change of a package)")
     environment = {**os.environ, "ROS_AUTOMATIC_DISCOVERY_RANGE": "OFF"}
+    parent = os.getpid()
     running: dict[str, tuple[subprocess.Popen[bytes], float]] = {}
     with _ended(running):
         while waiting or running:
             while waiting and len(running) < _AT_ONCE:
                 program = waiting.pop(0)
                 process = subprocess.Popen(
-                    [program, "--compile"], env=environment, stdin=subprocess.DEVNULL
+                    [program, "--compile"],
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    start_new_session=True,  # Ctrl-C comes to us alone, and we end it
+                    preexec_fn=lambda: die_with_parent(parent),  # noqa: PLW1509 (no threads)
                 )
                 running[program] = (process, time.monotonic())
             time.sleep(0.05)
@@ -59,6 +65,7 @@ def compile_kernels(processes: Iterable[ProcessSpec], say: Callable[[str], None]
                     continue
                 del running[program]
                 if process.returncode == 0:
+                    Path(cache).mkdir(parents=True, exist_ok=True)  # it may have no kernels
                     _stamp(Path(cache), program).write_text(_digest(Path(cache), program))
                 took = time.monotonic() - since
                 if took > 5.0:

@@ -1,8 +1,9 @@
-"""Says on the screen what becomes of the nodes of a stack: one line for each change."""
+"""Says on the screen what becomes of the nodes of a stack: one line for each change, in words."""
 
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import Sequence
 
@@ -10,21 +11,18 @@ from diagnostic_msgs.msg import DiagnosticArray
 
 from kin_tools.client import Client
 from kin_tools.graph_watch import GraphWatch
-from kin_tools.stack_book import Health, NodeView
+from kin_tools.news import News
 
 __all__ = ["Reporter"]
 
 _PERIOD = 0.2
 
 
-def _say(text: str) -> None:
-    """Print a line, if somebody still reads."""
-    with contextlib.suppress(OSError):
-        print(text, flush=True)
-
-
 class Reporter:
-    """Watches nodes through a client and prints a line whenever one changes.
+    """Watches nodes through a client and prints a line when one changes.
+
+    On a terminal the address of the dashboard stays in the last line; elsewhere it follows the
+    line that says that all nodes are active.
 
     Args:
         client: The client to watch with.
@@ -40,8 +38,10 @@ class Reporter:
         self._subscription = client.node.create_subscription(
             DiagnosticArray, "/diagnostics", self._heard, 10
         )
-        self._addresses: set[str] = set()
-        self._last: dict[str, Health] = {}
+        self._terminal = sys.stdout.isatty()
+        self._addresses: dict[str, str] = {}
+        self._footer = ""
+        self._news = News(started)
         self._announced = False
         self.ready = False
         self.message = "nothing was seen yet"
@@ -52,40 +52,50 @@ class Reporter:
         for status in message.status:
             for pair in status.values:
                 if pair.key == "url" and pair.value and status.name in self._names:
-                    if pair.value not in self._addresses:
-                        _say(f"kinstack: {status.name} is at {pair.value}")
-                    self._addresses.add(pair.value)
+                    self._addresses[status.name] = pair.value
 
     def turn(self) -> None:
         """Watch for a moment and print what has changed."""
         self._client.spin_until(lambda: False, _PERIOD)
         view = self._watch.poll()
-        for node in view.nodes:
-            if node.name in self._names:
-                self._report(node)
+        mine = [node for node in view.nodes if node.name in self._names]
+        for line in self._news.lines(mine, time.monotonic()):
+            self._say(f"kinstack: {line}")
         self.ready = view.ready or not self._names
         self.message = view.message
         if self.ready and not self._announced:
             self._announced = True
             count = f"{len(self._names)} node{'s' if len(self._names) != 1 else ''}"
-            _say(f"kinstack: {count} active after {self._elapsed():.1f} s")
-        elif not self.ready:
-            self._announced = False
+            took = time.monotonic() - self._started
+            self._say(f"kinstack: {count} active after {took:.1f} s")
+        if self._announced:
+            self._show_addresses()
 
-    def _report(self, node: NodeView) -> None:
-        before = self._last.get(node.name)
-        self._last[node.name] = node.health
-        if node.health == before:
-            return
-        if node.health == Health.HEALTHY:
-            _say(f"kinstack: {node.name} is active ({self._elapsed():.1f} s)")
-        elif before is not None and node.health >= Health.UNHEALTHY:
-            _say(f"kinstack: {node.name} {node.message}")
+    def _show_addresses(self) -> None:
+        """Keep the addresses in the last line of a terminal, or print them once."""
+        footer = "; ".join(f"{name} is at {url}" for name, url in self._addresses.items())
+        if footer and (footer != self._footer or self._terminal):
+            self._footer = footer
+            text = f"kinstack: {footer} (Ctrl-C ends the stack)"
+            if self._terminal:
+                _write(f"\r\x1b[K{text}")
+            else:
+                _write(f"{text}\n")
 
-    def _elapsed(self) -> float:
-        return time.monotonic() - self._started
+    def _say(self, text: str) -> None:
+        clear = "\r\x1b[K" if self._terminal and self._footer else ""
+        _write(f"{clear}{text}\n")
 
     def close(self) -> None:
-        """Release what the watch uses."""
+        """Release what the watch uses, and the last line of the terminal."""
+        if self._terminal and self._footer:
+            _write("\n")
         self._client.node.destroy_subscription(self._subscription)
         self._watch.close()
+
+
+def _write(text: str) -> None:
+    """Write to the screen, if somebody still reads."""
+    with contextlib.suppress(OSError):
+        sys.stdout.write(text)
+        sys.stdout.flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import sys
 import tempfile
@@ -16,6 +17,11 @@ __all__ = ["RunLog", "Screen"]
 _COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
 _RED = 31
 _LARGEST_LOG = 64 * 1024 * 1024
+#: The level in a line that rcutils has formatted, perhaps behind the mark of another launcher.
+_LEVEL = re.compile(r"^(?:\[[^\]]*\] )?(?:\x1b\[\d+m)?\[(DEBUG|INFO|WARN|ERROR|FATAL)\] \[")
+#: On a quiet screen a line like one before is shown again after so long [s].
+_AGAIN = 10.0
+_MOST_KINDS = 1000
 
 
 def _log_root(environment: Mapping[str, str]) -> Path:
@@ -85,15 +91,38 @@ class RunLog:
 class Screen:
     """Lines with a coloured mark in front.
 
+    Args:
+        environment: Where FORCE_COLOR and NO_COLOR are looked up.
+        quiet: Show only what went wrong, and of many lines that differ in their numbers alone one
+            each ten seconds.
+
     Attributes:
         gone: True once nobody reads any more.
     """
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], *, quiet: bool = False) -> None:
         wanted = sys.stdout.isatty() or bool(environment.get("FORCE_COLOR"))
         self.colours = wanted and not environment.get("NO_COLOR")
+        self.quiet = quiet
         self.gone = False
         self._seen: dict[str, int] = {}
+        self._kinds: dict[tuple[str, str], float] = {}
+
+    def wants(self, label: str, text: str, *, error: bool) -> bool:
+        """Whether a line that a process wrote belongs on this screen."""
+        if not self.quiet:
+            return True
+        level = _LEVEL.match(text)
+        if (level is None and not error) or (level and level[1] not in ("ERROR", "FATAL")):
+            return False
+        kind = (label, re.sub(r"\d+", "#", text))
+        now = time.monotonic()
+        if now - self._kinds.get(kind, -_AGAIN) < _AGAIN:
+            return False
+        if len(self._kinds) >= _MOST_KINDS:
+            self._kinds.clear()
+        self._kinds[kind] = now
+        return True
 
     def _mark(self, label: str, colour: int | None) -> str:
         if not self.colours:
@@ -116,7 +145,9 @@ class Screen:
         stream = sys.stderr if error else sys.stdout
         try:
             mark = self._mark(label, _RED if bad else None)
-            stream.buffer.write(f"{mark} {text}\n".encode(errors="replace"))
+            # Over the last line of a terminal, where an address may be kept.
+            clear = "\r\x1b[K" if self.quiet and stream.isatty() else ""
+            stream.buffer.write(f"{clear}{mark} {text}\n".encode(errors="replace"))
             stream.buffer.flush()
         except (OSError, ValueError):
             self.gone = True

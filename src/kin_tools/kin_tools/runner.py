@@ -22,11 +22,14 @@ from typing import IO
 from kin_tools.guard import FORWARDED, become_subreaper, die_with_parent, end_descendants
 from kin_tools.process_spec import ProcessSpec
 from kin_tools.run_log import RunLog, Screen
+from kin_tools.shared_memory import remove_leftovers
 
 __all__ = ["Supervisor"]
 
 _LONGEST_LINE = 64 * 1024
 _SHORTEST_RESPAWN = 0.1
+#: A node that does not look after SIGTERM in its first seconds is still being loaded [s].
+_LOADING = 60.0
 #: Patience of each step when the one who started us is gone [s].
 _ABANDONED = 0.5
 
@@ -88,6 +91,7 @@ class _Child:
         self.escalate_at: float | None = None
         self.start_at: float | None = 0.0
         self.lives = 0
+        self.born = 0.0
         self.code: int | None = None
 
     @property
@@ -106,6 +110,13 @@ class _Child:
         if self.step == _Step.RUNNING:
             return self.code != 0
         return self.step == _Step.KILLED or self.code not in _OBEYED
+
+    @property
+    def loading(self) -> bool:
+        """Whether it is a node that has not come to look after its signals yet."""
+        if self.spec.ros is None or self.popen is None or time.monotonic() - self.born > _LOADING:
+            return False
+        return not _catches(self.popen.pid, signal.SIGTERM)
 
     def signal_group(self, number: int) -> None:
         if self.popen is None:
@@ -166,7 +177,7 @@ class Supervisor:
         self._selector.register(wake_read, selectors.EVENT_READ, self._drain_wakeups)
         if self._lifeline is not None:
             self._selector.register(self._lifeline, selectors.EVENT_READ, self._abandon)
-        self._say(f"log files are in {self.log.folder}")
+        self._say(f"log files are in {self.log.folder}", news=True)
         try:
             while not all(child.done for child in self.children):
                 self._turn()
@@ -208,6 +219,7 @@ class Supervisor:
     def _start(self, child: _Child) -> None:
         child.start_at = None
         child.lives += 1
+        child.born = time.monotonic()
         child.code = None
         parent = os.getpid()
         try:
@@ -243,7 +255,7 @@ class Supervisor:
         shown = output in ("screen", "both", "full") or (output == "log" and stream.error)
         for line in lines:
             self.log.write(spec.file_stem, line)
-            if shown:
+            if shown and self.screen.wants(spec.label, line, error=stream.error):
                 self.screen.line(spec.label, line, error=stream.error)
         if ended:
             self._selector.unregister(stream.pipe)
@@ -293,6 +305,8 @@ class Supervisor:
         """The next, stronger signal to one process."""
         child.step = _Step(min(child.step + 1, _Step.KILLED))
         number = _SIGNALS[child.step]
+        if child.step == _Step.INTERRUPTED and child.loading:
+            number = signal.SIGTERM  # ends it at once; SIGINT would give a traceback
         if child.step > _Step.INTERRUPTED:
             self._say(f"{child.spec.label}: does not end, sending {number.name}", bad=True)
         child.signal_group(number)
@@ -307,7 +321,8 @@ class Supervisor:
 
     def _on_signal(self, number: int) -> None:
         name = signal.Signals(number).name
-        self._say(f"{name}: ending everything" if not self.stopping else f"{name} again")
+        text = f"{name}: ending everything" if not self.stopping else f"{name} again"
+        self._say(text, news=True)
         self.stop()
 
     def _abandon(self, descriptor: int) -> None:
@@ -323,9 +338,21 @@ class Supervisor:
             if error.errno != errno.EAGAIN:
                 raise
 
-    def _say(self, text: str, *, bad: bool = False) -> None:
+    def _say(self, text: str, *, bad: bool = False, news: bool = False) -> None:
+        """Log a line; show it, on a quiet screen only if it is bad or news to a person."""
         self.log.write("launch", text)
-        self.screen.line("launch", text, error=bad, bad=bad)
+        if bad or news or not self.screen.quiet:
+            self.screen.line("launch", text, error=bad, bad=bad)
+
+
+def _catches(pid: int, number: int) -> bool:
+    """Whether a process has a handler for a signal; True if that cannot be seen."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return True
+    mask = next((line for line in status.splitlines() if line.startswith("SigCgt:")), None)
+    return mask is None or bool(int(mask.split()[1], 16) >> (number - 1) & 1)
 
 
 def _exit_text(code: int | None) -> str:
@@ -340,9 +367,19 @@ def _exit_text(code: int | None) -> str:
 
 
 def make_supervisor(
-    processes: Sequence[ProcessSpec], lifeline: int | None = None, log_root: Path | None = None
+    processes: Sequence[ProcessSpec],
+    lifeline: int | None = None,
+    log_root: Path | None = None,
+    *,
+    quiet: bool = False,
 ) -> Supervisor:
-    """A supervisor with the log folder, screen and environment of this process."""
-    return Supervisor(
-        processes, RunLog(os.environ, log_root), Screen(os.environ), os.environ, lifeline
-    )
+    """A supervisor with the log folder, screen and environment of this process.
+
+    What dead processes of this user have left in shared memory is removed first.
+    """
+    log = RunLog(os.environ, log_root)
+    removed = remove_leftovers()
+    if removed:
+        log.write("launch", f"removed {len(removed)} files of dead processes from shared memory")
+    screen = Screen(os.environ, quiet=quiet)
+    return Supervisor(processes, log, screen, os.environ, lifeline)

@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -43,30 +44,76 @@ class SetupError(Exception):
 class Workspace:
     """The folders of one clone, and the steps that prepare them."""
 
-    def __init__(self, root: Path, *, native: bool, dev: bool) -> None:
+    def __init__(self, root: Path, *, native: bool, dev: bool, keep: Path | None = None) -> None:
         """Name the folders.
 
         Args:
             root: The clone.
             native: Whether a sourced ROS 2 is used instead of the wheels.
             dev: Whether the tools of the tests are wanted too.
+            keep: Folder of what is made from the clone; the clone itself if it is not given.
         """
+        keep = keep or root
         self.root = root
         self.native = native
         self.dev = dev
-        self.venv = root / (".venv-native" if native else ".venv")
-        self.cache = root / ".cache"
+        self.venv = keep / (".venv-native" if native else ".venv")
+        self.cache = keep / ".cache"
         self.python = self.venv / "bin" / "python"
-        self.install = root / ("install-native" if native else "install")
-        self.build = root / ("build-native" if native else "build")
+        self.install = keep / ("install-native" if native else "install")
+        self.build = keep / ("build-native" if native else "build")
 
     def prepare(self) -> None:
         """Run every step that is not up to date, alone."""
         self.cache.mkdir(exist_ok=True)
         with self._alone():
+            self._drop_abandoned()
+            self._after_a_move()
             self._environment()
             self._packages()
             self._compiled_kernels()
+
+    def _drop_abandoned(self) -> None:
+        """Remove what is kept for clones, in folders with odd names, that are there no more."""
+        if self.root.name != "clone" or not self.root.is_symlink():
+            return
+        for link in [folder / "clone" for folder in self.root.parent.parent.iterdir()]:
+            if link.is_symlink() and not link.exists():
+                _say(f"the clone in {os.readlink(link)} is gone: removing what was built from it")
+                shutil.rmtree(link.parent, ignore_errors=True)
+
+    # A clone that was moved --------------------------------------------------------------------
+
+    def _after_a_move(self) -> None:
+        """Mend what names the folder that the clone was in before it was moved or renamed."""
+        self._move_environment()
+        where = self.install / ".kinstack" / ".clone"
+        before = _read(where)
+        if self.install.exists() and before != str(self.root):
+            if before:
+                _say(f"this clone was in {before}: its packages are built again")
+            # Before this file was kept nothing tells where the build was made.
+            for folder in (self.build, self.install):
+                shutil.rmtree(folder, ignore_errors=True)
+        if not where.exists():
+            where.parent.mkdir(parents=True, exist_ok=True)
+            _replace(where, str(self.root))
+
+    def _move_environment(self) -> None:
+        """Name the present folder in the scripts of the environment."""
+        where = self.venv / ".clone"
+        before = _read(where)
+        # An environment behind a link belongs to another clone.
+        if not self.venv.is_dir() or self.venv.is_symlink() or before == str(self.venv):
+            return
+        if not before:
+            before = _venv_of_scripts(self.venv) or str(self.venv)
+        if before != str(self.venv):
+            _say(f"this clone was moved: its environment was in {before}")
+            named = [*(self.venv / "bin").iterdir(), self.venv / "pyvenv.cfg"]
+            for path in [*named, *(self.venv / "share").rglob("*.cmake")]:
+                _rename_inside(path, before, str(self.venv))
+        _replace(where, str(self.venv))
 
     # The virtual environment -------------------------------------------------------------------
 
@@ -82,6 +129,7 @@ class Workspace:
                 stale.append((lock, stamp, digest))
         if not stale:
             return
+        self._need_tools()
         self._make_venv()
         self._install([lock for lock, _, _ in stale])
         if not self.native:
@@ -93,6 +141,16 @@ class Workspace:
         """Whether the environment has a Python that starts, of the version of this one."""
         target = self.venv / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
         return target.exists() and os.access(self.python, os.X_OK)
+
+    def _need_tools(self) -> None:
+        """Refuse a machine that lacks what the build needs, before anything is downloaded."""
+        self._need_compiler()
+        include = sysconfig.get_path("include")
+        if not Path(include, "Python.h").exists():
+            raise SetupError(
+                f"the Python headers are missing ({include}/Python.h): install them (Debian,"
+                " Ubuntu: apt install python3-dev)"
+            )
 
     def _make_venv(self) -> None:
         if self._python_works() and (self.venv / "bin" / "pip").exists():
@@ -124,6 +182,7 @@ class Workspace:
                 "this Python cannot make virtual environments: install its venv module (Debian,"
                 f" Ubuntu: apt install python3-venv). It said: {_last(made.stdout + made.stderr)}"
             )
+        _replace(self.venv / ".clone", str(self.venv))
 
     def _install(self, locks: list[Path]) -> None:
         """Install what the locks name, by several pips: each mostly waits for the index."""
@@ -188,7 +247,8 @@ class Workspace:
             reader.start()
         for reader in readers:
             reader.join()
-        _progress(1.0, "installed")
+        if all(pip.returncode == 0 for pip in pips):
+            _progress(1.0, "installed")
         _progress_end()
 
     def _repair_wheels(self) -> None:
@@ -207,11 +267,6 @@ class Workspace:
         if asked.returncode != 0:
             raise SetupError(f"numpy does not start: {_last(asked.stderr)}")
         include, numpy_include = asked.stdout.split("\n")[:2]
-        if not Path(include, "Python.h").exists():
-            raise SetupError(
-                f"the Python headers are missing ({include}/Python.h): install them (Debian,"
-                " Ubuntu: apt install python3-dev)"
-            )
         for path in sorted((self.venv / "share").rglob("*.cmake")):
             text = path.read_text()
             if "/opt/python/" in text:
@@ -252,9 +307,16 @@ class Workspace:
         return f"{sys.version_info[:2]}{os.environ.get('ROS_DISTRO', '') if self.native else ''}"
 
     def _need_compiler(self) -> None:
+        missing = []
         if not any(shutil.which(name) for name in ("c++", "g++", "clang++")):
+            missing.append(("no C++ compiler", "g++"))
+        if not any(shutil.which(name) for name in ("make", "gmake")):
+            missing.append(("no make", "make"))
+        if missing:
+            what = " and ".join(what for what, _ in missing)
+            packages = " ".join(package for _, package in missing)
             raise SetupError(
-                "no C++ compiler was found: install one (Debian, Ubuntu: apt install g++)"
+                f"{what} was found: install it (Debian, Ubuntu: apt install {packages})"
             )
 
     def _colcon(self, names: list[str]) -> None:
@@ -445,6 +507,28 @@ def _digest(files: list[Path], *, base: Path | None = None, extra: str = "") -> 
     return sha.hexdigest()
 
 
+def _venv_of_scripts(venv: Path) -> str:
+    """The folder of the environment that its pip's first lines name; empty: none."""
+    for line in _read(venv / "bin" / "pip").splitlines()[:3]:
+        found = re.search(r"(/\S.*?)/bin/python", line)
+        if found:
+            return found[1]
+    return ""
+
+
+def _rename_inside(path: Path, old: str, new: str) -> None:
+    """Write ``new`` for every ``old`` in a text file; programs and links are left alone."""
+    if path.is_symlink() or not path.is_file():
+        return
+    data = path.read_bytes()
+    if b"\0" in data[:4096] or old.encode() not in data:
+        return
+    draft = path.with_name(path.name + ".new")
+    draft.write_bytes(data.replace(old.encode(), new.encode()))
+    draft.chmod(path.stat().st_mode)
+    draft.replace(path)
+
+
 def _read(path: Path) -> str:
     try:
         return path.read_text()
@@ -467,6 +551,12 @@ def _last(text: str) -> str:
 def _explain_pip(log: str, path: Path) -> str:
     if "No space left on device" in log:
         return "the disk is full: free some space and run this again; it goes on where it stopped"
+    if any(word in log for word in ("CERTIFICATE_VERIFY_FAILED", "SSLError")):
+        return (
+            "the package index was reached, but its certificate was not accepted: check this"
+            " machine's clock and certificates (apt install ca-certificates; behind a proxy name"
+            " its certificate in PIP_CERT) and run this again; it goes on where it stopped"
+        )
     offline = (
         "NameResolutionError",
         "Failed to establish a new connection",
@@ -546,6 +636,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Prepare the workspace; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("root", type=Path)
+    parser.add_argument("--keep", type=Path)
     parser.add_argument("--native", action="store_true")
     parser.add_argument("--dev", action="store_true")
     chosen = parser.parse_args(arguments)
@@ -554,7 +645,9 @@ def main(arguments: list[str] | None = None) -> int:
         _say(f"Python 3.11 to 3.13 is needed, this is {have}")
         return 1
     try:
-        Workspace(chosen.root.resolve(), native=chosen.native, dev=chosen.dev).prepare()
+        Workspace(
+            chosen.root.absolute(), native=chosen.native, dev=chosen.dev, keep=chosen.keep
+        ).prepare()
     except SetupError as error:
         _progress_end()
         _say(str(error))

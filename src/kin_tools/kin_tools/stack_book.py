@@ -87,7 +87,8 @@ class StackBook:
 
     A node that was active and gives no sign for longer than ``silence`` is silent. One that is
     still on its way to active may be busy (compiling, allocating) and counts as starting, and so
-    does one of which it is not known yet whether it has a lifecycle.
+    does one of which it is not known yet whether it has a lifecycle. Time in which this book itself
+    was not looked at, because the machine stood still, is not held against the nodes.
 
     Args:
         expected: Full names of nodes that must be there. With none, all nodes that have a
@@ -99,6 +100,7 @@ class StackBook:
         self.expected = tuple(dict.fromkeys(expected))
         self.silence = silence
         self._pages: dict[str, _Page] = {name: _Page() for name in self.expected}
+        self._viewed: float | None = None
 
     def _page(self, name: str) -> _Page:
         return self._pages.setdefault(name, _Page())
@@ -146,6 +148,7 @@ class StackBook:
 
     def view(self, now: float) -> StackView:
         """Judge everything at the time ``now`` [s]."""
+        self._forgive(now)
         nodes = tuple(self._judge(name, now) for name in sorted(self._pages))
         counted = [node for node in nodes if node.expected]
         if not self.expected:
@@ -155,6 +158,16 @@ class StackBook:
         message = f"{len(good)} of {len(counted)} nodes ready"
         bad = [f"{node.name} {node.message}" for node in counted if node.health != Health.HEALTHY]
         return StackView(nodes, ready, "; ".join([message, *bad]))
+
+    def _forgive(self, now: float) -> None:
+        """Take a pause of the watcher itself off every silence, if it is longer than that."""
+        pause = 0.0 if self._viewed is None else now - self._viewed
+        self._viewed = now
+        if pause <= self.silence:
+            return
+        for page in self._pages.values():
+            if page.last_sign is not None:
+                page.last_sign = min(now, page.last_sign + pause)
 
     def _judge(self, name: str, now: float) -> NodeView:
         page = self._pages[name]

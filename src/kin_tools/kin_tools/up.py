@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import kin_tools.interrupts  # isort: skip  # noqa: F401 (before all else)
-import argparse
 import contextlib
 import os
 import shutil
@@ -16,47 +15,16 @@ from pathlib import Path
 
 from kin_common.errors import InvalidInput
 from kin_tools.check import Question, read_questions
+from kin_tools.claims import NameTaken, claim_names
 from kin_tools.errors import ArgumentProblem
 from kin_tools.guard import Front
 from kin_tools.launch import find_launch_file, parse_launch_arguments
 from kin_tools.launch_xml import LaunchPlan, load_launch_file, show_arguments
+from kin_tools.options import up_parser
 from kin_tools.precompile import compile_kernels
 from kin_tools.runner import make_supervisor
 
 __all__ = ["main"]
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="kinstack up",
-        description="Start the full stack and print a line for each node as it becomes active. "
-        "Ctrl-C ends every process.",
-        epilog="Exit code: 0 if all ended well (with --check: if every node answered SUCCESS), 1 "
-        "if a node failed, 2 for arguments that cannot be used.",
-    )
-    parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="name:=value",
-        help="arguments of launch/full_stack.launch.xml, such as namespace:=robot1 or cuik:=false",
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="ask every node one real question, then stop"
-    )
-    parser.add_argument("--show-args", action="store_true", help="list the arguments and stop")
-    parser.add_argument(
-        "--launch-file",
-        metavar="FILE",
-        help="start another launch file instead (XML)",
-    )
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        default=300.0,
-        metavar="S",
-        help="with --check: longest time until all nodes are active [s]",
-    )
-    return parser
 
 
 def _refuse_unused(plan: LaunchPlan, file: Path) -> None:
@@ -74,12 +42,19 @@ def _native_launcher() -> str | None:
     return shutil.which("ros2")
 
 
-def _run_native(ros2: str, file: Path, words: Sequence[str], lifeline: int) -> int:
+def _run_native(ros2: str, file: Path, words: Sequence[str], lifeline: int, quiet: bool) -> int:
     """Have ``ros2 launch`` do it, under the same guard as our own runner."""
     from kin_tools.process_spec import ProcessSpec
 
-    spec = ProcessSpec("ros2", (ros2, "launch", str(file), *words), output="screen")
-    return make_supervisor([spec], lifeline).run()
+    # ros2 launch gives its nodes 5 s until SIGTERM and 5 s more until SIGKILL.
+    spec = ProcessSpec(
+        "ros2",
+        (ros2, "launch", str(file), *words),
+        output="screen",
+        sigterm_timeout=12.0,
+        sigkill_timeout=5.0,
+    )
+    return make_supervisor([spec], lifeline, quiet=quiet).run()
 
 
 def _say_who_can_see() -> None:
@@ -114,7 +89,7 @@ def _own_domain(wanted: bool) -> Iterator[None]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
-    options = _parser().parse_args(argv)
+    options = up_parser().parse_args(argv)
     try:
         words = (
             [options.launch_file]
@@ -142,20 +117,28 @@ def main(argv: Sequence[str] | None = None) -> int:
             print("kinstack: interrupted", file=sys.stderr)
             return 130
     _say_who_can_see()
-    with _own_domain(options.check):
-        started = time.monotonic()
+    quiet = not options.verbose
+
+    def supervise(lifeline: int) -> int:
         if ros2 is None:
-            front = Front(lambda end: make_supervisor(plan.processes, end).run())
-        else:
-            front = Front(lambda end: _run_native(ros2, file, options.words, end))
-        try:
-            if options.check:
-                return _check(front, plan, questions, started, options.timeout)
-            return _watch(front, plan, started)
-        except BaseException:
-            front.send(signal.SIGINT)
-            front.finish()
-            raise
+            return make_supervisor(plan.processes, lifeline, quiet=quiet).run()
+        return _run_native(ros2, file, options.words, lifeline, quiet)
+
+    try:
+        with _own_domain(options.check), claim_names(plan.node_names):
+            started = time.monotonic()
+            front = Front(supervise)
+            try:
+                if options.check:
+                    return _check(front, plan, questions, started, options.timeout)
+                return _watch(front, plan, started)
+            except BaseException:
+                front.send(signal.SIGINT)
+                front.finish()
+                raise
+    except NameTaken as error:
+        print(f"kinstack: {error}", file=sys.stderr)
+        return 1
 
 
 def _watch(front: Front, plan: LaunchPlan, started: float) -> int:
@@ -164,7 +147,7 @@ def _watch(front: Front, plan: LaunchPlan, started: float) -> int:
 
     with open_client("up") as client:
         reporter = Reporter(client, plan.node_names, started)
-        while front.wait(0.0) is None:
+        while front.wait(0.0) is None and not front.signalled:
             reporter.turn()
         reporter.close()
     return front.finish()

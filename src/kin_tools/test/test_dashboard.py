@@ -6,8 +6,9 @@ import urllib.request
 import numpy as np
 import pytest
 import viser
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import Point, PoseStamped
-from kin_interfaces.msg import NodeState
+from kin_interfaces.msg import FtProcessor, FtStatus, NodeState
 from rclpy.parameter import Parameter
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
@@ -17,6 +18,7 @@ from kin_common.node import KinNode
 from kin_common.parameters import ParameterSet
 from kin_common.testing import wait_until
 from kin_tools.dashboard.cuik import along_curve
+from kin_tools.dashboard.controller import ControllerPanel
 from kin_tools.dashboard.markers import MarkerScene
 from kin_tools.dashboard.node import Dashboard, free_port
 from kin_tools.dashboard.panel import type_name
@@ -279,3 +281,143 @@ def test_it_closes_its_port_on_cleanup_and_opens_again(ros):
         ros.run_on(dashboard, dashboard.trigger_activate)
         with urllib.request.urlopen(dashboard.page.address, timeout=20) as answer:
             assert answer.status == 200
+
+
+class Looking:
+    """An open page, as far as the redrawing knows."""
+
+    shown = "All"
+
+    def __init__(self):
+        self.updates = 0
+        self.broken = 0
+
+    def update(self):
+        self.updates += 1
+        if self.broken > 0:
+            self.broken -= 1
+            raise RuntimeError("the page broke")
+
+
+@pytest.mark.node
+def test_a_panel_that_failed_once_recovers_and_the_others_go_on(ros, monkeypatch):
+    monkeypatch.setattr("kin_common.diagnostics._SHOWN", 0.5)
+    dashboard = ros.add(Dashboard, {"port": 0, "rate": 20.0})
+    drawn = {panel.key: 0 for panel in dashboard.panels}
+    for panel in dashboard.panels:
+        monkeypatch.setattr(panel, "draw", lambda key=panel.key: drawn.update({key: drawn[key] + 1}))
+        dashboard.guarded[f"panel {panel.key}"].action = panel.draw
+    page, other = Looking(), Looking()
+    dashboard.page._sessions.update({1: page, 2: other})
+    wait_until(lambda: min(drawn.values()) > 2 and page.updates > 2, 20.0, "pages to be drawn")
+    arm = dashboard.guarded["panel Arm"]
+
+    def broken():
+        raise RuntimeError("deque mutated during iteration")
+
+    usual, arm.action = arm.action, broken
+    wait_until(lambda: arm.failures > 3, 20.0, "the panel to fail")
+    before = dict(drawn)
+    wait_until(
+        lambda: all(drawn[key] > before[key] + 2 for key in drawn if key != "Arm"), 20.0, "others"
+    )
+    shown = dashboard.diagnostics.status()
+    assert shown.level == DiagnosticStatus.ERROR
+    assert "panel Arm: RuntimeError: deque mutated" in shown.message
+    arm.action = usual
+    wait_until(lambda: drawn["Arm"] > before["Arm"] + 2, 20.0, "the panel to be drawn again")
+    wait_until(
+        lambda: dashboard.diagnostics.status().level == DiagnosticStatus.OK, 20.0, "its recovery"
+    )
+    page.broken = 3
+    wait_until(lambda: page.broken == 0 and page.updates > other.updates - 2, 20.0, "the other page")
+    dashboard.page._sessions.clear()
+
+
+def test_what_failed_while_it_was_drawn_is_drawn_the_next_time(server, monkeypatch):
+    scene = MarkerScene(server.scene, "/torn")
+    scene.take(MarkerArray(markers=[marker(Marker.CUBE), marker(Marker.SPHERE, 1)]))
+    usual = server.scene.add_batched_meshes_simple
+    failed = []
+
+    def once(*arguments, **options):
+        if not failed:
+            failed.append(True)
+            raise RuntimeError("deque mutated during iteration")
+        return usual(*arguments, **options)
+
+    monkeypatch.setattr(server.scene, "add_batched_meshes_simple", once)
+    with pytest.raises(RuntimeError):
+        scene.draw()
+    assert scene.draw()
+    assert set(scene._handles) == {"cubes", "spheres"}
+
+
+@pytest.mark.node
+def test_a_refused_target_is_shown_with_its_sentence(ros):
+    dashboard = ros.add(Dashboard, {"port": 0})
+    panel = next(panel for panel in dashboard.panels if panel.key == "Rods")
+    panel.present = True
+    status = DiagnosticStatus(
+        name="/continuum_ik", level=DiagnosticStatus.WARN, message="target: too far <b>away</b>"
+    )
+    ros.publish(DiagnosticArray, "/diagnostics", DiagnosticArray(status=[status]))
+    wait_until(lambda: "continuum_ik" in dashboard._diagnoses, 20.0, "the diagnostics")
+    assert "target: too far &lt;b&gt;away" in panel.notice()
+
+
+class Gui:
+    """Widgets that remember what they were made with."""
+
+    def __init__(self):
+        self.made = []
+
+    def __getattr__(self, kind):
+        def make(*arguments, **options):
+            class Widget:
+                content = ""
+                value = arguments[1] if len(arguments) > 1 else None
+
+                def on_click(self, _):
+                    return None
+
+                on_update = on_click
+
+            widget = Widget()
+            self.made.append((kind, arguments, widget))
+            return widget
+
+        return make
+
+
+def test_a_stopped_arm_shows_no_green_votes_and_reset_stands_at_the_top():
+    class Stub(ControllerPanel):
+        def __init__(self):
+            self.swinging, self.history = True, []
+            self.status = FtStatus(
+                state=FtStatus.STOPPED,
+                reason="joint states are missing",
+                processors=[FtProcessor(id=i, state=FtProcessor.WORKING) for i in range(4)],
+            )
+
+        def notice(self):
+            return ""
+
+    gui = Gui()
+    view = Stub().view(gui)
+    view.swing.value = True
+    view.update()
+    html = "".join(getattr(widget, "content", "") for _, _, widget in gui.made)
+    assert "The arm is stopped: joint states are missing" in html
+    assert html.count("stands by") == 4
+    assert ": votes<" not in html
+    kinds = [kind for kind, _, _ in gui.made]
+    buttons = [arguments[0] for kind, arguments, _ in gui.made if kind == "add_button"]
+    assert buttons[0] == "Reset after a stop"
+    assert kinds.index("add_button") < kinds.index("add_dropdown")
+    goal = next(arguments[1] for kind, arguments, _ in gui.made if kind == "add_vector2")
+    assert np.hypot(*goal) > 0.3  # not where the arm would have to fold up
+    view._panel.status.state = FtStatus.RUN
+    view.update()
+    html = "".join(getattr(widget, "content", "") for _, _, widget in gui.made)
+    assert html.count(": votes<") == 4

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 import zipfile
 from pathlib import Path
@@ -229,13 +230,78 @@ def test_no_space(clone, monkeypatch):
         Workspace(clone, native=False, dev=False).prepare()
 
 
-def test_no_compiler(begun, monkeypatch):
-    package = begun / "src" / "kin_interfaces"
-    package.mkdir()
-    (package / "package.xml").write_text("<package><name>kin_interfaces</name></package>")
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(setup_workspace.SetupError, match=r"no C\+\+ compiler"):
-        Workspace(begun, native=False, dev=False).prepare()
+@pytest.mark.parametrize(
+    ("missing", "sentence"),
+    [
+        (("c++", "g++", "clang++"), r"no C\+\+ compiler was found: .* apt install g\+\+\)"),
+        (("make", "gmake"), r"no make was found: .* apt install make\)"),
+        (("c++", "g++", "clang++", "make", "gmake"), r"compiler and no make .* g\+\+ make\)"),
+    ],
+)
+def test_tools_are_missed_before_anything_is_downloaded(clone, monkeypatch, missing, sentence):
+    which = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda name: None if name in missing else which(name))
+    done = count_installs(monkeypatch)
+    with pytest.raises(setup_workspace.SetupError, match=sentence):
+        Workspace(clone, native=False, dev=False).prepare()
+    assert not done
+    assert not (clone / ".venv").exists()
+
+
+def test_headers_are_missed_before_anything_is_downloaded(clone, monkeypatch, tmp_path):
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
+    done = count_installs(monkeypatch)
+    with pytest.raises(setup_workspace.SetupError, match=r"headers are missing.*python3-dev"):
+        Workspace(clone, native=False, dev=False).prepare()
+    assert not done
+
+
+def test_a_failed_install_is_not_called_installed(begun):
+    (begun / "requirements.lock").write_text("tinypkg==9.9 --hash=sha256:" + "0" * 64 + "\n")
+    ran = run_main(begun)
+    assert ran.returncode == 1
+    assert "100%" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("log", "sentence"),
+    [
+        ("SSLError(SSLCertVerificationError(1, 'CERTIFICATE_VERIFY_FAILED'))\n"
+         "Max retries exceeded", "certificate was not accepted"),
+        ("NewConnectionError: Failed to establish a new connection", "cannot be reached"),
+    ],
+)  # fmt: skip
+def test_tls_and_no_network_are_told_apart(log, sentence, tmp_path):
+    assert sentence in setup_workspace._explain_pip(log, tmp_path / "pip.log")
+
+
+def test_a_moved_environment_works_where_it_is(clone, tmp_path, monkeypatch):
+    done = count_installs(monkeypatch)
+    Workspace(clone, native=False, dev=False).prepare()
+    for place in ("renamed", "renamed_again"):
+        moved = tmp_path / place
+        clone.rename(moved)
+        clone = moved
+        Workspace(clone, native=False, dev=False).prepare()
+        assert installed(clone) == "1.0"
+        pip = subprocess.run([clone / ".venv/bin/pip", "--version"], capture_output=True, text=True)
+        assert str(clone) in pip.stdout, pip.stderr
+    assert done == ["requirements.lock"]  # nothing was installed again
+    left = subprocess.run(
+        ["grep", "-rlI", str(tmp_path / "clone"), clone / ".venv" / "bin"],
+        capture_output=True,
+        text=True,
+    )
+    assert not left.stdout
+
+
+def test_an_environment_made_before_moves_were_noticed(clone, tmp_path):
+    Workspace(clone, native=False, dev=False).prepare()
+    (clone / ".venv" / ".clone").unlink()
+    moved = clone.rename(tmp_path / "elsewhere")
+    Workspace(moved, native=False, dev=False).prepare()
+    pip = subprocess.run([moved / ".venv/bin/pip", "--version"], capture_output=True, text=True)
+    assert str(moved) in pip.stdout, pip.stderr
 
 
 def test_wrong_python(monkeypatch, capsys, tmp_path):
@@ -359,18 +425,23 @@ def test_package_names(tmp_path):
 # With the real colcon ----------------------------------------------------------------------------
 
 
-@pytest.fixture
-def workspace(tmp_path):
+def make_workspace(root, keep=None):
     """A clone of the command, two real packages, and the environment of this one."""
-    root = tmp_path / "ws"
     (root / "src").mkdir(parents=True)
     for name in ("kinstack", "requirements.lock", "requirements-dev.lock"):
         shutil.copy(ROOT / name, root / name)
     for name in ("kin_tools", "kin_common"):
         ignore = shutil.ignore_patterns("*.egg-info", "__pycache__")
         shutil.copytree(ROOT / "src" / name, root / "src" / name, ignore=ignore)
-    (root / ".venv").symlink_to((ROOT / ".venv").resolve())
+    keep = keep or root
+    keep.mkdir(parents=True, exist_ok=True)
+    (keep / ".venv").symlink_to(Path(sys.prefix).resolve())
     return root
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return make_workspace(tmp_path / "ws")
 
 
 def kinstack(root, *arguments, **options):
@@ -408,6 +479,77 @@ def test_only_what_changed_is_built(workspace):
         workspace, "shell", "python", "-c", "import kin_tools; print(kin_tools.__file__)"
     )
     assert str(workspace) in ran.stdout, ran.stderr
+
+
+TINY = {
+    "package.xml": """<package format="3"><name>tiny_interfaces</name><version>0.1.0</version>
+      <description>one message</description><maintainer email="a@b.cd">a</maintainer>
+      <license>Apache-2.0</license><buildtool_depend>ament_cmake</buildtool_depend>
+      <buildtool_depend>rosidl_default_generators</buildtool_depend>
+      <member_of_group>rosidl_interface_packages</member_of_group>
+      <export><build_type>ament_cmake</build_type></export></package>""",
+    "CMakeLists.txt": """cmake_minimum_required(VERSION 3.16)
+      project(tiny_interfaces)
+      find_package(ament_cmake REQUIRED)
+      find_package(rosidl_default_generators REQUIRED)
+      rosidl_generate_interfaces(${PROJECT_NAME} "msg/Tiny.msg")
+      ament_package()""",
+    "msg/Tiny.msg": "float64 x\n",
+}
+#: A folder that CMake, make, sh and the search paths each have something against.
+ODD = "my robots (v2) & co's #1: 5% of $HOME; é"
+
+
+@pytest.mark.slow
+def test_a_path_with_odd_characters(tmp_path):
+    """Set-up with a real interface package, a program, and a move to another odd place."""
+    cache = tmp_path / "cache"
+    environment = {"XDG_CACHE_HOME": str(cache), "KINSTACK_WHEELS": "1"}
+
+    def keep_of(root):
+        return cache / "kinstack" / hashlib.sha256(str(root).encode()).hexdigest()[:12]
+
+    root = tmp_path / ODD / "kinstack"
+    make_workspace(root, keep_of(root))
+    for name, text in TINY.items():
+        path = root / "src" / "tiny_interfaces" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    code = "import kin_tools, tiny_interfaces.msg as m; print(m.Tiny(x=2.0), kin_tools.__file__)"
+    ran = kinstack(root, "shell", "python", "-c", code, environment=environment)
+    assert ran.returncode == 0, ran.stderr
+    assert "Tiny(x=2.0)" in ran.stdout
+    assert not [name for name in os.listdir(root) if name in ("build", "install", ".venv")]
+    ran = kinstack(root, "run", "kin_tools", "stack_monitor", "--help", environment=environment)
+    assert "No such file" not in ran.stderr, ran.stderr
+    # Moved: built again, and nothing is kept for the old place.
+    moved = root.rename(tmp_path / "another's place")
+    old, new = keep_of(root), keep_of(moved)
+    new.mkdir()
+    (new / ".venv").symlink_to(Path(sys.prefix).resolve())
+    shutil.rmtree(moved / "src" / "tiny_interfaces")
+    ran = kinstack(moved, "setup", environment=environment)
+    assert ran.returncode == 0, ran.stderr
+    assert "is gone" in ran.stderr
+    assert not old.exists()
+    ran = kinstack(
+        moved, "shell", "python", "-c", "import kin_tools as k; print(k.__file__)",
+        environment=environment,
+    )  # fmt: skip
+    assert str(new) in ran.stdout, ran.stderr
+
+
+@pytest.mark.slow
+def test_a_moved_clone_is_built_again(workspace, tmp_path):
+    assert kinstack(workspace, "setup").returncode == 0
+    moved = workspace.rename(tmp_path / "renamed")
+    code = "import kin_tools; print(kin_tools.__file__)"
+    ran = kinstack(moved, "shell", "python", "-c", code)
+    assert ran.returncode == 0, ran.stderr
+    assert f"this clone was in {workspace}" in ran.stderr
+    assert ran.stdout.startswith(str(moved))
+    ran = kinstack(moved, "setup")
+    assert "building" not in ran.stderr
 
 
 @pytest.mark.slow
@@ -457,12 +599,38 @@ def test_bad_words(arguments, code, sentence):
     assert sentence in ran.stderr
 
 
+@pytest.mark.parametrize("command", ["up", "call", "bag", "launch", "bench", "setup", "lint"])
+def test_help_of_a_command_sets_nothing_up(command, tmp_path):
+    """In a clone where nothing is installed, with a Python that has no packages."""
+    root = tmp_path / "fresh"
+    (root / "src").mkdir(parents=True)
+    shutil.copy(ROOT / "kinstack", root)
+    shutil.copytree(ROOT / "src/kin_tools", root / "src/kin_tools")
+    shutil.copytree(ROOT / "benchmarks", root / "benchmarks")
+    before = sorted(path.name for path in root.iterdir())
+    ran = kinstack(root, command, "--help", environment={"KINSTACK_PYTHON": sys._base_executable})
+    assert ran.returncode == 0, ran.stderr
+    assert command in ran.stdout
+    assert sorted(path.name for path in root.iterdir()) == before
+
+
 def test_help():
     ran = kinstack(ROOT, "--help")
     assert ran.returncode == 0
     for word in ("up", "test", "bench", "call", "bag", "shell"):
         assert f"./kinstack {word}" in ran.stdout
     assert kinstack(ROOT).returncode == 2
+
+
+def test_a_named_python_that_is_too_old(tmp_path):
+    old = tmp_path / "python3.8"
+    old.write_text('#!/bin/sh\n[ "$1" = --version ] && echo Python 3.8.18 && exit 0\nexit 1\n')
+    old.chmod(0o755)
+    ran = kinstack(ROOT, "setup", environment={"KINSTACK_PYTHON": str(old)})
+    assert ran.returncode == 1
+    assert "Python 3.11 to 3.13 is needed" in ran.stderr
+    assert "is Python 3.8.18" in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
 
 
 def test_a_named_python_that_is_not_there():

@@ -40,6 +40,17 @@ def test_killed_node_stays_in_the_graph_and_is_silent():
     assert book.view(4.0).ready
 
 
+def test_a_machine_that_stood_still_is_no_silence_of_its_nodes():
+    book = StackBook(["/a"], silence=1.5)
+    book.present(["/a"])
+    book.answered("/a", "active", 0.0)
+    assert health(book, 0.1)["/a"] == Health.HEALTHY
+    assert health(book, 9.0)["/a"] == Health.HEALTHY  # nobody looked for 8.9 s
+    for tick in range(1, 13):
+        assert health(book, 9.0 + 0.1 * tick)["/a"] == Health.HEALTHY
+    assert health(book, 10.6)["/a"] == Health.SILENT  # looked at all the time since
+
+
 def test_busy_start_is_not_silence():
     book = StackBook(["/a"], silence=1.0)
     book.present(["/a"])

@@ -1,11 +1,15 @@
 """The full launch file, started for real; and what ``up --check`` makes of good and bad answers."""
 
+import contextlib
 import os
+import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 from pathlib import Path
 
@@ -99,6 +103,74 @@ def test_up_prints_the_address_of_the_dashboard(environment):
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert process.returncode == 0
+
+
+@pytest.mark.stack
+def test_the_screen_of_a_good_start_is_short_and_ends_with_the_address(environment):
+    systems_off = [f"{system}:=false" for system in SYSTEMS]
+    process = up(environment, "namespace:=calm", "dashboard_port:=0", *systems_off)
+    lines = []
+    for line in process.stdout:
+        lines.append(line.rstrip())
+        if "is at http" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, rest
+    active = [line for line in lines if re.search(r"/calm/\w+ is active \(", line)]
+    assert len(active) == 2, lines
+    assert "2 nodes active after" in lines[-2]
+    assert re.search(r"/calm/dashboard is at http://127\.0\.0\.1:\d+", lines[-1])
+    told = [line for line in lines if not line.startswith("kinstack:   ")]
+    assert len(told) <= 8, lines  # of the kernels, perhaps; the log; a line each; ready; address
+    # The end of a stack is no fault of its nodes.
+    assert "missing" not in rest
+    assert "Traceback" not in rest
+    assert len(rest.splitlines()) <= 3, rest
+
+
+@pytest.mark.stack
+def test_a_terminal_keeps_the_address_in_its_last_line(environment):
+    systems_off = [f"{system}:=false" for system in SYSTEMS]
+    front, back = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kin_tools.up", "namespace:=tty", "dashboard_port:=0", *systems_off],
+        stdout=back,
+        stderr=back,
+        env=environment,
+    )
+    os.close(back)
+    seen = b""
+    try:
+        while seen.count(b"/tty/dashboard is at http") < 3:  # drawn again and again
+            seen += os.read(front, 4096)
+        assert seen.rsplit(b"\r\x1b[K", 1)[-1].count(b"\n") == 0
+    finally:
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while os.read(front, 4096):
+                pass
+        process.wait(60)
+        os.close(front)
+    assert process.returncode == 0
+
+
+@pytest.mark.stack
+def test_a_second_stack_with_the_same_names_is_refused(environment):
+    first = up(environment, "namespace:=twice", *ONLY_MONITOR)
+    try:
+        for line in first.stdout:
+            if "1 node active" in line:
+                break
+        second = up(environment, "namespace:=twice", *ONLY_MONITOR)
+        out, _ = second.communicate(timeout=60)
+        assert second.returncode == 1
+        assert "/twice/stack_monitor: already running in ROS domain 0" in out
+        assert f"process {first.pid}" in out
+    finally:
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=60)
+    assert first.returncode == 0
 
 
 @pytest.mark.stack
@@ -289,11 +361,39 @@ def test_kernels_are_compiled_once_and_again_after_a_change(workspace):
     assert len(said) == 4
 
 
+def test_a_first_node_without_kernels_has_no_cache_to_find(workspace, monkeypatch, tmp_path):
+    spec, log = workspace("plain")
+    shutil.rmtree(tmp_path / "cache" / "numba")
+    compile_kernels([spec], lambda line: None)
+    compile_kernels([spec], lambda line: None)
+    assert log.read_text() == "begin\n"
+
+
 def test_a_foreign_program_is_not_asked_to_compile(workspace, tmp_path):
     spec, log = workspace("ours")
     (workspace.stamps / "ours").unlink()
     compile_kernels([spec], pytest.fail)
     assert log.read_text() == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_compilers_end_with_the_one_who_started_them(workspace, number):
+    spec, log = workspace("slow", seconds=600)
+    code = (
+        "from kin_tools.precompile import compile_kernels\n"
+        "from kin_tools.process_spec import ProcessSpec, RosArguments\n"
+        f"compile_kernels([ProcessSpec('slow', ({spec.program[0]!r},), RosArguments())], print)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    while not log.read_text():
+        assert process.poll() is None
+        time.sleep(0.05)
+    family = psutil.Process(process.pid).children(recursive=True)
+    assert family
+    process.send_signal(number)
+    process.communicate(timeout=30)
+    _, alive = psutil.wait_procs(family, timeout=30)
+    assert not alive
 
 
 def test_an_interrupt_ends_the_compilers(workspace):

@@ -14,7 +14,7 @@ from viser import uplot
 from visualization_msgs.msg import MarkerArray
 
 from kin_tools.dashboard.panel import Panel, View, put
-from kin_tools.dashboard.style import BLUE, GOOD, IDLE, SERIES, WARN, WRONG, chips, table
+from kin_tools.dashboard.style import BLUE, GOOD, IDLE, SERIES, WARN, WRONG, chips, notice, table
 
 __all__ = ["ControllerPanel"]
 
@@ -123,6 +123,10 @@ class _ControllerView(View):
     def __init__(self, panel: ControllerPanel, gui: Any) -> None:
         self._panel = panel
         self._notice = gui.add_html("")
+        # At the top: who needs it must not look for it.
+        self._stopped = gui.add_html("")
+        self.reset = gui.add_button("Reset after a stop")
+        self.reset.on_click(lambda _: panel.reset())
         self._lights = gui.add_html("")
         self.processor = gui.add_dropdown("Processor", [str(i) for i in range(4)])
         self._count = 4
@@ -150,9 +154,8 @@ class _ControllerView(View):
         self.controller.on_update(self._chosen)
         self.swing = gui.add_checkbox("Keep the simulated arm moving", panel.swinging)
         self.swing.on_update(self._swung)
-        self.goal = gui.add_vector2("Move to [m]", (0.0, 0.0), step=0.05)
+        self.goal = gui.add_vector2("Move to [m]", _TURNS[0], step=0.05)
         gui.add_button("Move the arm").on_click(lambda _: panel.move(*self.goal.value))
-        gui.add_button("Reset after a stop").on_click(lambda _: panel.reset())
 
     def _chosen(self, event: Any) -> None:
         if event.client is not None:  # a person's choice, not our own update
@@ -169,9 +172,13 @@ class _ControllerView(View):
             self.swing.value = panel.swinging
         if status is None:
             return
+        halted = status.state in (FtStatus.STOPPED, FtStatus.RAMP)
+        put(self._stopped, notice(_halt(status), WRONG) if halted else "")
         items = []
         for unit in status.processors:
             colour, word = _STATES.get(unit.state, (IDLE, "unknown"))
+            if halted and unit.state == FtProcessor.WORKING:
+                colour, word = IDLE, "stands by"  # no torque goes out, whatever it votes
             items.append((f"{unit.id}: {word}", colour, _vote(unit, len(status.processors))))
         put(self._lights, chips(items) + _votes(status))
         if len(status.processors) != self._count and status.processors:
@@ -196,6 +203,12 @@ class _ControllerView(View):
         if panel.history:
             rows.insert(2, ("Tracking error", f"{panel.history[-1][1]:.2e} rad"))
         put(self._figures, table(rows))
+
+
+def _halt(status: FtStatus) -> str:
+    """A sentence for an arm that is not driven."""
+    word = "ramps down" if status.state == FtStatus.RAMP else "is stopped"
+    return f"The arm {word}: {status.reason or 'no reason given'}. Reset to drive it again."
 
 
 def _vote(unit: FtProcessor, count: int) -> str:

@@ -209,8 +209,8 @@ class CuikPanel(Panel):
             if self.manifold is None:
                 self.solve(_MECHANISMS[0], 0.1)
         if self._dirty and self.manifold is not None:
-            self._dirty = False
             self._draw_boxes(self.manifold)
+            self._dirty = False  # only now: what failed on the way is drawn again the next time
 
     def show_axes(self, axes: tuple[int, int, int]) -> None:
         """Choose the variables that are drawn along x, y and z."""

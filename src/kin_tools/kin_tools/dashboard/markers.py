@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from visualization_msgs.msg import Marker, MarkerArray
 
 from kin_common.rotations import quaternion_to_matrix
+from kin_common.texts import shortened
 
 __all__ = ["MarkerScene"]
 
@@ -130,7 +131,6 @@ class MarkerScene:
         """Bring the scene up to date; returns whether anything was to do."""
         if not self._changed:
             return False
-        self._changed = False
         batches = _Batches(self.scale, self._bold, self.centre)
         for marker in self._markers.values():
             batches.add(marker)
@@ -141,6 +141,7 @@ class MarkerScene:
         for name in [name for name in self._handles if name not in drawn]:
             self._sent.pop(name, None)
             self._handles.pop(name).remove()
+        self._changed = False  # only now: what failed on the way is drawn again the next time
         return True
 
     def _show(self, name: str, kind: str, data: dict[str, Any]) -> None:
@@ -149,7 +150,7 @@ class MarkerScene:
         # each message, so what is as it was is not sent again.
         if handle is not None and _same(self._sent.get(name), data):
             return
-        self._sent[name] = data
+        self._sent.pop(name, None)
         path = f"{self._root}/{name}"
         if kind == "lines":
             if handle is None or len(handle.points) != len(data["points"]):
@@ -173,6 +174,7 @@ class MarkerScene:
             for key in ("batched_positions", "batched_wxyzs", "batched_scales", "batched_colors"):
                 setattr(handle, key, data[key])
         self._handles[name] = handle
+        self._sent[name] = data
 
 
 class _Batches:
@@ -205,7 +207,7 @@ class _Batches:
                 (
                     f"text/{marker.ns}_{marker.id}",
                     "label",
-                    {"text": marker.text, "position": tuple(origin)},
+                    {"text": shortened(marker.text, 200), "position": tuple(origin)},
                 )
             )
             return

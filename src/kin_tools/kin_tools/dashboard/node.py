@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -16,9 +17,12 @@ from rclpy.action import ActionClient
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from kin_common.errors import KinError
+from kin_common.guarded import Guarded
 from kin_common.node import KinNode, run
 from kin_common.parameters import ParameterSet, parameter
 from kin_common.qos import LATCHED
+from kin_common.texts import shortened
+from kin_tools.dashboard.access import Access
 from kin_tools.dashboard.continuum import ContinuumPanel
 from kin_tools.dashboard.controller import ControllerPanel
 from kin_tools.dashboard.cuik import CuikPanel
@@ -26,6 +30,7 @@ from kin_tools.dashboard.delta import DeltaPanel
 from kin_tools.dashboard.page import OVERVIEW, Page, Session
 from kin_tools.dashboard.panel import Panel, Topics
 from kin_tools.dashboard.stack import diagnostics_html, state_html, summary_html
+from kin_tools.dashboard.style import IDLE, WARN, WRONG
 from kin_tools.dashboard.tower import TowerPanel
 
 __all__ = ["Dashboard", "DashboardParameters", "free_port", "main"]
@@ -47,7 +52,14 @@ class DashboardParameters(ParameterSet):
 
     host: str = parameter(
         "127.0.0.1",
-        "address to listen on; another one shows the page, and its buttons, to the network",
+        "address to listen on; another one shows the page to the network, for those who have the"
+        " token in the printed address",
+        read_only=True,
+    )
+    allowed_hosts: tuple[str, ...] = parameter(
+        (),
+        "names beside 127.0.0.1 and localhost under which browsers may open the page, such as a"
+        " proxy's",
         read_only=True,
     )
     port: int = parameter(
@@ -80,6 +92,7 @@ class Dashboard(KinNode[DashboardParameters]):
         self._stack: StackState | None = None
         self._stack_seen = 0.0
         self._diagnoses: dict[str, tuple[float, DiagnosticStatus]] = {}
+        self._drawings: list[Guarded] = []
         self._looked = -_IDLE_PAUSE
         self._shown: set[str] = set()
 
@@ -91,10 +104,13 @@ class Dashboard(KinNode[DashboardParameters]):
         port = free_port(now.host, now.port)
         if now.port not in (0, port):
             self.get_logger().warning(f"port {now.port} is taken; the dashboard uses {port}")
-        self.page = Page(now.host, port, "kinstack")
+        access = Access(now.host, now.allowed_hosts)
+        self.page = Page(now.host, port, "kinstack", access, self._refused)
         self.listen(StackState, "stack_state", self._on_stack, LATCHED)
         self.listen(DiagnosticArray, "/diagnostics", self._on_diagnostics)
         self.panels = [kind(self, self.page.server.scene) for kind in PANELS]
+        self._drawings = [self.guard(f"panel {p.key}", p.draw) for p in self.panels]
+        self._updating = self.guard("page", lambda session: session.update())
         for panel in self.panels:
             panel.connect()
         self.page.open_to(lambda client: Session(client, self.panels, self._header))
@@ -165,7 +181,23 @@ class Dashboard(KinNode[DashboardParameters]):
             return {}
         return {item.key: item.value for item in found[1].values}
 
+    def complaint(self, node: str) -> tuple[str, str]:
+        """What a node's diagnostics warn of, such as a refused target, and its colour."""
+        found = self._diagnoses.get(node)
+        if found is None or time.monotonic() - found[0] > 5.0:
+            return "", IDLE
+        status = found[1]
+        if status.level == DiagnosticStatus.OK:
+            return "", IDLE
+        colour = WARN if status.level == DiagnosticStatus.WARN else WRONG
+        return shortened(f"{node}: {status.message}", 300), colour
+
     # Inside ------------------------------------------------------------------------------------
+
+    def _refused(self, why: str) -> None:
+        """Somebody who may not use the page asked for it; called in the server's thread."""
+        self.diagnostics.count("requests refused")
+        self.get_logger().warning(f"refused: {why}", throttle_duration_sec=1.0)
 
     def _on_stack(self, message: StackState) -> None:
         self._stack = message
@@ -186,11 +218,12 @@ class Dashboard(KinNode[DashboardParameters]):
         if not sessions:
             return
         start = time.monotonic()
-        for panel in self.panels:
+        # Each by itself: one that fails is shown as failing, and neither stops nor hides the rest.
+        for panel, drawing in zip(self.panels, self._drawings, strict=True):
             if shown & {panel.key, OVERVIEW}:
-                panel.draw()
+                drawing()
         for session in sessions:
-            session.update()
+            self._updating(session)
         self.diagnostics.time("redraw", time.monotonic() - start)
         self.diagnostics.value("pages", len(sessions))
 
@@ -220,7 +253,7 @@ class Dashboard(KinNode[DashboardParameters]):
                 with contextlib.suppress(Exception):
                     published[name] = self.get_publisher_names_and_types_by_node(name, here)
                     subscribed[name] = self.get_subscriber_names_and_types_by_node(name, here)
-            panel.find_topics(published, subscribed)
+            self._guard(f"topics of {panel.key}", partial(panel.find_topics, published, subscribed))
 
     def _header(self) -> tuple[str, str]:
         fresh = time.monotonic() - self._stack_seen < 5.0

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import viser
 
+from kin_tools.dashboard.access import Access
 from kin_tools.dashboard.panel import Panel, View, put
+from kin_tools.dashboard.server import guarded_server
 from kin_tools.dashboard.style import BLUE, rgb
 
 __all__ = ["OVERVIEW", "Page", "Session"]
@@ -139,9 +140,20 @@ def _for_shape(
 class Page:
     """The server and the sessions of the browsers that are connected."""
 
-    def __init__(self, host: str, port: int, label: str) -> None:
-        """Start serving on ``host``; port 0 takes any free one."""
-        self.server = viser.ViserServer(host=host, port=port, label=label, verbose=False)
+    def __init__(
+        self, host: str, port: int, label: str, access: Access, refused: Callable[[str], None]
+    ) -> None:
+        """Start to serve.
+
+        Args:
+            host: Address to listen on.
+            port: Port; 0 takes any free one.
+            label: Title of the page.
+            access: Decides about every request.
+            refused: Told why a request was refused.
+        """
+        self._access = access
+        self.server = guarded_server(host, port, label, access, refused)
         self._sessions: dict[int, Session] = {}
         self._lock = threading.Lock()
         gui = self.server.gui
@@ -162,7 +174,7 @@ class Page:
     @property
     def address(self) -> str:
         """What to type into a browser."""
-        return f"http://{self.server.get_host()}:{self.server.get_port()}"
+        return self._access.address(self.server.get_host(), self.server.get_port())
 
     def open_to(self, make: Callable[[Any], Session]) -> None:
         """Build a session for each browser that connects."""

@@ -157,10 +157,11 @@ class Panel:
         self.message, self.message_colour = text, colour
 
     def notice(self) -> str:
-        """The panel's sentence, or that its system is not running."""
+        """The panel's sentence and what its node complains of, or that it is not running."""
         if not self.present:
             return notice(f"{self.node_names[0]} is not running.", IDLE)
-        return notice(self.message, self.message_colour)
+        complaint, colour = self.node.complaint(self.node_names[0])
+        return notice(self.message, self.message_colour) + notice(complaint, colour)
 
     def hear(
         self, node: str, message: type, callback: Callable[[Any], None], ending: str = ""

@@ -20,6 +20,7 @@ __all__ = [
     "chip",
     "chips",
     "chosen",
+    "legend",
     "notice",
     "rgb",
     "table",
@@ -60,6 +61,17 @@ def chips(items: Iterable[tuple[str, str, str]]) -> str:
     """A row of chips from (text, colour, title)."""
     inner = "".join(chip(*item) for item in items)
     return f'<div role="list" style="font-size:.8em;padding:.2em .5em">{inner}</div>'
+
+
+def legend(items: Iterable[tuple[str, str, str]]) -> str:
+    """What colours mean, from (text, colour, title); no signs, which are for states."""
+    inner = "".join(
+        f'<span title="{escape(title, quote=True)}" style="display:inline-flex;align-items:center;'
+        f'gap:.35em;margin:0 .7em .3em 0;white-space:nowrap"><span aria-hidden="true" style="width:'
+        f'.8em;height:.8em;border-radius:.15em;background:{colour}"></span>{escape(text)}</span>'
+        for text, colour, title in items
+    )
+    return f'<div style="font-size:.8em;padding:.2em .5em">{inner}</div>'
 
 
 def notice(text: str, colour: str = IDLE) -> str:

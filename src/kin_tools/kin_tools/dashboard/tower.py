@@ -13,7 +13,7 @@ from visualization_msgs.msg import MarkerArray
 
 from kin_tools.dashboard.handle import DragHandle
 from kin_tools.dashboard.panel import Panel, View, put
-from kin_tools.dashboard.style import GOOD, WRONG, chips, chosen, table
+from kin_tools.dashboard.style import GOOD, WRONG, chosen, legend, table
 
 __all__ = ["TowerPanel"]
 
@@ -156,7 +156,7 @@ class _TowerView(View):
         self.link.on_update(lambda _: panel.grab(self.link.value))
         gui.add_button("Let go").on_click(lambda _: panel.release())
         gui.add_html(
-            chips(
+            legend(
                 [
                     ("real links", "#333333", "hinges and bars that exist"),
                     ("virtual links", "#7570B3", "joints that exist in the computer only"),
