@@ -26,7 +26,6 @@ import numpy as np
 from benchmarks.harness import Bench, Sample
 from hier_ik import Solver, decompose, tower
 from hier_ik import layout as at
-from hier_ik.compile import unpack
 
 _ROOT = Path(__file__).resolve().parent.parent
 #: Other people's programs that peers_hier.py knows.
@@ -38,9 +37,9 @@ class Drag:
 
     def __init__(self, blocks: int, mode: str) -> None:
         self.solver = Solver(tower(blocks), mode)
-        packed = self.solver.compiled.packed
-        self.target = packed[at.OFFSET_A][self.solver.compiled.closure_of["drag"]]
-        self.scale = min(1.0, blocks / 15)
+        compiled = self.solver.compiled
+        self.target = compiled.packed[at.OFFSET_A][compiled.closure_of["drag"]]
+        self.scale = min(1.0, blocks / 15) / compiled.length  # of the tables, as the target
         self.centre = self.target[9:].copy() - (0.0, 0.0, 0.4 * self.scale)
         self.n = 0
 
@@ -265,22 +264,22 @@ def _line(process: subprocess.Popen[str]) -> str:
 
 def _plain(solver: Solver) -> dict[str, Any]:
     """The compiled tower as plain lists: bodies, closures, posture."""
-    packed = solver.compiled.packed
+    compiled, packed = solver.compiled, solver.compiled.packed
     bodies = []
     for i, (parent, kind, _) in enumerate(packed[at.BODIES]):
-        T = unpack(packed[at.BODY_ORIGIN][i])
+        T = compiled.transform(packed[at.BODY_ORIGIN][i])
         bodies.append({"parent": int(parent), "kind": int(kind), "T": T.tolist()})
     closures = []
     for i, row in enumerate(packed[at.CLOSURES]):
         closures.append(
             {
                 "a": int(row[0]), "b": int(row[1]), "mode": int(row[2]), "mask": int(row[3]),
-                "A": unpack(packed[at.OFFSET_A][i]).tolist(),
-                "B": unpack(packed[at.OFFSET_B][i]).tolist(),
+                "A": compiled.transform(packed[at.OFFSET_A][i]).tolist(),
+                "B": compiled.transform(packed[at.OFFSET_B][i]).tolist(),
                 "goal": bool(row[7] == 3),
             }
         )  # fmt: skip
-    return {"bodies": bodies, "closures": closures, "q": packed[at.Q].tolist()}
+    return {"bodies": bodies, "closures": closures, "q": solver.q.tolist()}
 
 
 if __name__ == "__main__":

@@ -214,9 +214,14 @@ def poly(u: float, coefficients: tuple[float, ...]) -> float:
 
 
 def sincos(a: float) -> tuple[float, ...]:
-    """Sine and cosine, |a| <= MAX_ANGLE: quadrant by Cody-Waite reduction, then polynomials."""
-    k = rint(a * TWO_OVER_PI)
-    r = ((a - k * PIO2_1) - k * PIO2_2) - k * PIO2_3
+    """Sine and cosine, |a| <= MAX_ANGLE: quadrant by Cody-Waite reduction, then polynomials.
+
+    Beyond it (and for NaN) those of 0, so that nothing overflows: the polynomials of an angle of
+    1e25 are so large that even rods of imaginary length would meet.
+    """
+    b = select(fabs(a) <= MAX_ANGLE, a, 0.0)
+    k = rint(b * TWO_OVER_PI)
+    r = ((b - k * PIO2_1) - k * PIO2_2) - k * PIO2_3
     u = r * r
     s = r + (r * u) * poly(u, SIN)
     c = (1.0 - 0.5 * u) + (u * u) * poly(u, COS)

@@ -27,7 +27,7 @@ FLOOR = 1e-13
 LAMBDA_START, LAMBDA_MIN, LAMBDA_MAX = 1e-4, 1e-9, 1e9
 #: Residuals (squared sum) below this are rounding.
 NOTHING = 1e-30
-#: Steps below this share of the largest allowed are taken even where they promise nothing.
+#: Steps below this share of the largest allowed are taken whatever they promise.
 SHORT = 1e-9
 
 _jit = njit(cache=True, nogil=True, error_model="numpy")
@@ -543,13 +543,13 @@ def _trial(I: Ints, X: Array, k: int, m: int, n: int, cost: float) -> bool:
     X[I[at.STEP] + k] = largest
     promised = cost - predicted
     unseen = largest < 0.3 and predicted < 0.1 * cost and X[lam] <= LAMBDA_START
-    useless = promised <= 1e-13 * cost
-    if unseen or (useless and largest < SHORT):
+    uphill = promised < -1e-13 * cost and largest > SHORT
+    if unseen or (promised <= 1e-13 * cost and not uphill):
         apply_step(I, X, n, dofs, dq)
         if unseen:
             X[lam] = max(0.25 * X[lam], LAMBDA_MIN)
         return True
-    if useless:  # what is left of a step after limits cut it may lead uphill
+    if uphill:  # what is left of a step after limits cut it may lead uphill
         X[lam] = min(10.0 * max(X[lam], 1e-4), LAMBDA_MAX / min(cost, 1.0))
         return False
     for i in range(n):

@@ -379,7 +379,8 @@ class Linkage:
         joint = Joint(
             name, type, parent, child, A, B, closure, bool(virtual), lo, hi, vel,
             None if rest is None else coordinates(f"{label}, rest", rest, kind.dof),
-            bool(locked), _priority(label, priority), checks.within(f"{label}, weight", weight, *WEIGHTS),
+            bool(locked), _priority(label, priority),
+            checks.within(f"{label}, weight", weight, *WEIGHTS),
         )  # fmt: skip
         self._insert(joint, coordinates(f"{label}, value", value, kind.dof))
         return joint
@@ -436,7 +437,8 @@ class Linkage:
         level = _priority(label, priority)
         goal = Goal(
             name, link, reference, kind, held, tgt, off,
-            LEVEL_GOAL if level is None else level, checks.within(f"{label}, weight", weight, *WEIGHTS),
+            LEVEL_GOAL if level is None else level,
+            checks.within(f"{label}, weight", weight, *WEIGHTS),
         )  # fmt: skip
         self.goals[name] = goal
         self.journal.append(("add_goal", name))

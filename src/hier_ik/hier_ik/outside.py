@@ -281,13 +281,13 @@ class OutsideComponent:
             P[at.STEP][k] = largest
             saved = q[self.columns].copy()
             apply_step(I, X, self.n, self.dofs, I[at.DQ])
-            useless = promised <= 1e-11 * merit
-            if useless and largest < SHORT:
+            uphill = promised < -1e-11 * merit and largest > SHORT
+            if promised <= 1e-11 * merit and not uphill:
                 return cost
             component_kinematics(I, X, k)
             component_rows(I, X, k, I[at.V])
             new = self._merit(P[at.V][: self.m])
-            if new < merit and not useless:
+            if new < merit and not uphill:
                 gain = (merit - new) / promised
                 if gain > 0.75:
                     P[at.LAM][k] = max(0.25 * lam, LAMBDA_MIN)

@@ -462,13 +462,13 @@ def _trial_levels(I: Ints, X: Array, k: int, top_cost: float, rests: bool) -> bo
     predicted = _merit(I, X, comp, v)
     promised = merit - predicted
     unseen = largest < 0.3 and predicted < 0.3 * merit and X[lam] <= LAMBDA_START
-    useless = promised <= 1e-11 * merit
-    if unseen or (useless and (rests or largest < SHORT)):
+    uphill = promised < -1e-11 * merit and largest > SHORT and not rests
+    if unseen or (promised <= 1e-11 * merit and not uphill):
         apply_step(I, X, n, dofs, dq)
         if unseen:
             X[lam] = max(0.25 * X[lam], LAMBDA_MIN)
         return True
-    if useless:  # what is left of a step after limits cut it may lead uphill
+    if uphill:  # what is left of a step after limits cut it may lead uphill
         X[lam] = min(10.0 * max(X[lam], 1e-4), LAMBDA_MAX / min(merit * merit, 1.0))
         return False
     for i in range(n):

@@ -14,6 +14,7 @@ from hier_ik import layout as at
 from hier_ik.compile import Compiled, compile_linkage
 from hier_ik.decompose import Component, Decomposition, decompose
 from hier_ik.errors import LinkageError
+from hier_ik.files import apply_edits
 from hier_ik.iteration import (
     all_kinematics,
     relative_poses,
@@ -21,7 +22,6 @@ from hier_ik.iteration import (
     residuals,
     run,
 )
-from hier_ik.files import apply_edits
 from hier_ik.joints import joint_coordinates
 from hier_ik.kernels import LAMBDA_START
 from hier_ik.linkage import Linkage, coordinates
@@ -629,7 +629,9 @@ class Solver:
             message = "stopped before all tasks were met"
         elif far is not None:
             code = StatusCode.UNREACHABLE
-            message = f"{of} not met; {far[0]!r} is {far[1]:.4g} m away and its chain {far[2]:.4g} m long"
+            message = (
+                f"{of} not met; {far[0]!r} is {far[1]:.4g} m away and its chain {far[2]:.4g} m long"
+            )
         elif unreachable:
             code = StatusCode.UNREACHABLE
             message = f"{of} cannot be met from here, nor from other starts"

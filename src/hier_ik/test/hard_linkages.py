@@ -16,8 +16,10 @@ from hier_ik.joints import joint_motion
 from kin_common.rotations import exp_so3
 
 #: Names that meet a suffix, a separator or a limit of the program somewhere.
-NAMES = ("4", "4~end", "4~end~end", "~end", "drag", "drag:l1", "a/b", "a/position", "/", "1", "x" * 256,
-         "α β", "null", "{}", "[1]", "L0", "S0", "..", "%s", "'", "end", "0")  # fmt: skip
+NAMES = (
+    "4", "4~end", "4~end~end", "~end", "drag", "drag:l1", "a/b", "a/position", "/", "1", "x" * 256,
+    "α β", "null", "{}", "[1]", "L0", "S0", "..", "%s", "'", "end", "0",
+)  # fmt: skip
 TYPES = (
     "fixed", "revolute", "revolute", "revolute", "prismatic", "universal", "cylindrical",
     "cartesian2", "spherical", "planar", "point_slider",

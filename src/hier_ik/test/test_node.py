@@ -12,6 +12,7 @@ from geometry_msgs.msg import PoseStamped
 from kin_interfaces.action import SolveHier
 from kin_interfaces.msg import HierGoal, SolveStatus
 from kin_interfaces.srv import CheckAbstraction, Decompose, EditLinkage, LoadLinkage, SolveHierIK
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -250,3 +251,89 @@ def test_check_abstraction(ros):
     answer = ros.call(CheckAbstraction, "/hier_ik/check_abstraction", request, timeout=200)
     assert answer.refuted
     assert answer.witness_names == ["C1.tilt", "C1.expand"]
+
+
+#: Four bars, the last with limits: inside, it is taken apart under an inner name.
+FOUR_BARS = """
+name: four bars
+links: [g, a, b, c]
+joints:
+  - {name: "1", type: revolute, parent: g, child: a, role: tree, value: [1.2]}
+  - {name: "2", type: revolute, parent: a, child: c, role: tree, xyz: [0.5, 0, 0], value: [-1.2]}
+  - {name: "3", type: revolute, parent: g, child: b, role: tree, xyz: [1, 0, 0], value: [1.2]}
+  - {name: "4", type: revolute, parent: c, child: b, role: closure, xyz: [1, 0, 0],
+     child_xyz: [0.5, 0, 0], lower: -3.0, upper: 3.0}
+"""
+
+
+def test_no_name_ends_the_drag_loop(ros):
+    ros.add(HierNode, {"preset": "none", "rate": 100.0})
+    answer = ros.call(LoadLinkage, "/hier_ik/load", LoadLinkage.Request(yaml=FOUR_BARS))
+    assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+    states = ros.listen(JointState, "/joint_states")
+    goals = ros.publisher(HierGoal, "/hier_ik/goal")
+    wait_until(lambda: states, 10.0, "states")
+    for name in ("4~end", "4", "4\u2060end", "~end", "", "4~end~end", "x" * 300, "a/b", "drag"):
+        goal = HierGoal(name=name, link="c", kind="position", priority=-1)
+        goal.target.position.x, goal.target.position.y = 0.3, 0.4
+        goals.publish(goal)
+        seen = len(states)
+        wait_until(lambda n=seen: len(states) > n + 5, 10.0, f"states after {name!r}")
+    request = SolveHierIK.Request()
+    answer = ros.call(SolveHierIK, "/hier_ik/solve", request)
+    assert {"4", "4~end", "~end"} <= {r.name for r in answer.residuals}
+    # The goal of that name is followed: the loop lives and works.
+    wait_until(
+        lambda: abs(dict(zip(states[-1].name, states[-1].position, strict=True))["1"] - 1.2) > 0.1,
+        10.0,
+        "a motion to the goal",
+    )
+
+
+def test_an_edit_that_is_refused_changes_nothing(ros):
+    node = ros.add(HierNode, {"preset": "none", "max_links": 4})
+    ros.call(LoadLinkage, "/hier_ik/load", LoadLinkage.Request(yaml=FOUR_BARS))
+    before = dump_linkage(node._solver.linkage)
+    more = """
+- {op: add_link, name: e}
+- {op: add_joint, name: "5", type: revolute, parent: c, child: e, role: tree}
+"""
+    answer = ros.call(EditLinkage, "/hier_ik/edit", EditLinkage.Request(edits=more))
+    assert answer.status.code != SolveStatus.SUCCESS
+    assert "5 is more than the limit of 4" in answer.status.message
+    components = ros.call(Decompose, "/hier_ik/decompose", Decompose.Request()).components
+    assert {j for c in components for j in c.joints} == {"1", "2", "3"}
+    assert dump_linkage(node._solver.linkage) == before
+
+
+def test_the_files_that_are_read_are_fixed_at_the_start(ros):
+    node = ros.add(HierNode, {"preset": "none"})
+    for name in ("linkage_file", "closures_file", "linkage_folder"):
+        done = ros.run_on(
+            node, lambda n=name: node.set_parameters([Parameter(n, value="/etc/passwd")])
+        )
+        assert not done[0].successful, name
+    assert node.parameters.linkage_file == ""
+
+
+def test_a_goal_that_later_joints_move_is_warned_of(ros):
+    ros.add(HierNode, {"preset": "none"})
+    text = """
+name: early
+sublinkages: [{name: S, disposition: driving}]
+links: [g, a, {name: b, sublinkage: S}, {name: c, sublinkage: S}]
+joints:
+  - {name: "1", type: revolute, parent: g, child: a, role: tree}
+  - {name: "2", type: revolute, parent: a, child: b, role: tree, xyz: [1, 0, 0]}
+  - {name: "3", type: revolute, parent: b, child: c, role: tree, xyz: [1, 0, 0]}
+goals:
+  - {name: tip, link: c, kind: position, xyz: [1.5, 1.2, 0]}
+  - {name: elbow, link: a, kind: orientation, rpy: [0, 0, 0.3]}
+"""
+    answer = ros.call(LoadLinkage, "/hier_ik/load", LoadLinkage.Request(yaml=text))
+    assert any("'tip' is solved in round 0" in w for w in answer.warnings), answer.warnings
+    answer = ros.call(SolveHierIK, "/hier_ik/solve", SolveHierIK.Request())
+    sizes = {r.name: r for r in answer.residuals}
+    assert sizes["elbow"].met
+    if not sizes["tip"].met:
+        assert "later rounds" in answer.status.message

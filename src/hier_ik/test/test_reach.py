@@ -15,23 +15,20 @@ from kin_common.errors import StatusCode
 sys.path.insert(0, str(Path(__file__).parent))
 from mechanisms import delta
 from oracle import Oracle, length, scaled
+from reach_campaign import campaign
 from small_mechanisms import five_bar, mechanism, random_case, reachable_goal
 from test_solver import parallelogram
 
 SCALES = (0.01, 0.12, 1.0, 12.0, 100.0)
 
 
-def test_reachable_goals_of_small_and_large_mechanisms_are_never_called_unreachable():
-    """The first of the goals of `./kinstack bench hier`, which tries a thousand."""
-    met = 0
-    for k in range(60):
-        l, s = random_case(np.random.default_rng([7, k]))
-        result = Solver(l).solve(tolerance=1e-9 * s, max_iterations=300)
-        assert result.code != StatusCode.UNREACHABLE, (k, l.name, s, result.message)
-        closures = Oracle(l).residuals(result.values, goals=False)
-        assert max(closures.values(), default=0.0) <= 1e-8 * s, (k, l.name, s, result.message)
-        met += result.success
-    assert met >= 56, met
+def test_no_reachable_goal_of_small_and_large_mechanisms_is_called_unreachable():
+    """A part of reach_campaign.py, which tries a thousand; scipy checks every UNREACHABLE."""
+    count, false = campaign(70)
+    assert false == []
+    assert count["reachable: SUCCESS"] >= 33, count
+    assert count["random: UNREACHABLE"] >= 5, count
+    assert count["random: SUCCESS"] >= 5, count
 
 
 @pytest.mark.parametrize("s", SCALES)
@@ -140,12 +137,10 @@ def test_a_goal_within_reach_of_no_posture_is_unreachable():
 
 
 def test_a_posture_far_from_the_start_is_offered_and_not_taken():
-    """The goal is on the other branch of a rocker that its limits keep on this one."""
+    """Goals of the campaign that other assemblies of the mechanism meet."""
     found = 0
-    for k in range(1000):
-        l, s = random_case(np.random.default_rng([7, k])) if k in (111, 328, 348) else (None, 0)
-        if l is None:
-            continue
+    for k in (111, 325, 328, 348, 407):
+        l, s = random_case(np.random.default_rng([7, k]))
         solver = Solver(l)
         result = solver.solve(tolerance=1e-9 * s, max_iterations=300)
         if result.success:
@@ -167,7 +162,9 @@ def test_no_start_is_outside_the_limits_and_the_first_is_the_present_one():
         starts = list(other_starts(on_one_level(l), 1.0, 8))
         assert len(starts) == 8
         for n, v in starts[0].items():
-            np.testing.assert_array_equal(v, np.clip(l.values[n], l.joints[n].lower, l.joints[n].upper))
+            np.testing.assert_array_equal(
+                v, np.clip(l.values[n], l.joints[n].lower, l.joints[n].upper)
+            )
         for start in starts:
             for n, v in start.items():
                 assert ((v >= l.joints[n].lower) & (v <= l.joints[n].upper)).all()

@@ -548,7 +548,9 @@ def test_the_iteration_kernel_allocates_nothing():
 def test_a_locked_joint_stays_where_it_was_measured_and_its_limit_is_reported():
     l = parallelogram()
     l.add_link("x")
-    l.add_joint("spin", "revolute", "c", "x", closure=False, upper=1.9199, value=1.9399, locked=True)
+    l.add_joint(
+        "spin", "revolute", "c", "x", closure=False, upper=1.9199, value=1.9399, locked=True
+    )
     result = Solver(l).solve()
     assert result.values["spin"][0] == 1.9399
     assert result.outside_limits == ("spin",)

@@ -8,8 +8,9 @@ typedef long long I;
 typedef unsigned short U;
 
 KERNEL_FUNCTION void k_sincos(T a, T& r0, T& r1) {
-  T k = rint((a * 0.63661975f));
-  T r = (((a - (k * 1.5703125f)) - (k * 0.0004837513f)) - (k * 7.54979e-08f));
+  T b = ((fabs(a) <= 8192.0f) ? a : 0.0f);
+  T k = rint((b * 0.63661975f));
+  T r = (((b - (k * 1.5703125f)) - (k * 0.0004837513f)) - (k * 7.54979e-08f));
   T u = (r * r);
   T s = (r + ((r * u) * (((-0.00019517235f) * u + 0.008332178f) * u + (-0.16666655f))));
   T c = ((1.0f - (0.5f * u)) + ((u * u) * ((2.4438381e-05f * u + (-0.0013887367f)) * u + 0.041666646f)));
