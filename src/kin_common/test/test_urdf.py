@@ -73,7 +73,7 @@ def test_names_are_bounded(old):
                            f'<robot name="{long}">')  # fmt: skip
     else:
         text = ARM.replace(old, f'name="{long}"', 1)
-    with pytest.raises(InvalidInput, match="1000000 characters, more than the limit of 1000"):
+    with pytest.raises(InvalidInput, match="1000000 characters"):
         load_urdf(text)
     closures = f"closures: [{{name: {long}, type: fixed, link_a: a, link_b: b}}]"
     with pytest.raises(InvalidInput, match="1000000 characters"):

@@ -52,9 +52,9 @@ def test_merge_keys():
         ("a: !!set {b, c}", "of the type set is not allowed"),
         ("a: !!omap [b: 1]", "of the type omap is not allowed"),
         ("a: " + "9" * 400, "a whole number of 400 digits is too large"),
-        ("a: " + "9" * 5000, "a whole number of 5000 digits is too large"),
+        ("a: " + "9" * 5000, "5000 characters"),
         ("a: 18446744073709551616", "is too large"),
-        ("k" * 1001 + ": 1", "a key of 1001 characters, more than the limit of 1000"),
+        ("k" * 1001 + ": 1", "1001 characters"),
         ("? [a]\n: 1", "a key must be a plain value"),
     ],
 )  # fmt: skip
