@@ -250,7 +250,7 @@ MALFORMED = {
     "text for a number": (
         BASE + "joints:\n - {name: p, type: revolute, parent: g, child: a, lower: [abc]}\n", "numbers",
     ),
-    "bomb": ("a: &a [1]\nb: *a\n", "alias"),
+    "bomb": ("a: &a [*a]\n", "alias"),
 }  # fmt: skip
 
 

@@ -170,7 +170,8 @@ def test_any_values_for_several_arguments(data):
     drawn = sorted(set(WRONG) - {"endless whole number"})
     plain = st.one_of(
         st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20),
-        st.binary(max_size=8), st.complex_numbers(), st.sampled_from(drawn).map(lambda key: WRONG[key]),
+        st.binary(max_size=8), st.complex_numbers(),
+        st.sampled_from(drawn).map(lambda key: WRONG[key]),
     )  # fmt: skip
     values = st.recursive(
         plain,
