@@ -201,7 +201,7 @@ def vote_times(bench: Bench) -> None:
         ("scheduling", "vote median", "vote p99", "tick p99", "held ticks"),
         rows,
     )
-    bench.result("vote_median_us", rows[0][1], "us", f"{rows[0][0]}, echo round included, floor 30")
+    bench.result("vote_median_us", rows[0][1], "us", f"{rows[0][0]}, floor 30")
     bench.result("tick_p99_us", rows[0][3], "us", rows[0][0])
 
 
