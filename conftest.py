@@ -29,6 +29,8 @@ _REAL_TIME = (
     "src/ft_controller/test/test_voting.py",
     "src/ft_controller/test/test_crew.py",
     "src/ft_controller/test/test_node.py",
+    "src/ft_controller/test/test_motion_node.py",
+    "src/ft_controller/test/test_claim.py",
 )
 
 #: Tests that mostly wait, for processes or for the graph: another worker.

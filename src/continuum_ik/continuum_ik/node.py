@@ -62,7 +62,7 @@ class ContinuumParameters(ParameterSet):
     )
     leg_rate_limit: float = parameter(
         0.0,
-        "fastest leg from one target to the next, faster ones are refused; 0: any [m/s]",
+        "highest speed of a leg from one target to the next, more is refused; 0: any [m/s]",
         minimum=0.0,
         maximum=1e3,
     )
@@ -98,7 +98,7 @@ class ContinuumParameters(ParameterSet):
         100_000, "most poses or rows of lengths of one request", minimum=1, maximum=1_000_000
     )
     shape_limit: int = parameter(
-        1_000_000, "most points of all shapes of one answer", minimum=12, maximum=10_000_000
+        1_000_000, "most points of the shapes of one answer", minimum=12, maximum=10_000_000
     )
 
     def check(self) -> None:

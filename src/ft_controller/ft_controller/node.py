@@ -116,13 +116,13 @@ class FtParameters(ArmParameters):
     )
     following_error: tuple[float, ...] = parameter(
         (0.3,),
-        "a joint farther from its motion stops the arm, one or one for each joint; 0: never [rad]",
+        "a joint farther from its motion stops the arm, one or one for each joint; 0: off [rad]",
         minimum=0.0,
         read_only=True,
     )
     frozen_motion: float = parameter(
         0.05,
-        "a position that does not change while it should move so far stops the arm; 0: never [rad]",
+        "a position that does not change while it should move so far stops the arm; 0: off [rad]",
         minimum=0.0,
         maximum=10.0,
         read_only=True,
@@ -151,7 +151,7 @@ class FtParameters(ArmParameters):
         0.4, "then it goes down in this time [s]", minimum=0.001, maximum=10.0
     )
     stop_damping: float = parameter(
-        40.0, "fastest rate of the damping of a stopped arm [1/s]", minimum=0.0, maximum=1000.0
+        40.0, "highest rate of the damping of a stopped arm [1/s]", minimum=0.0, maximum=1000.0
     )
     tolerance: float = parameter(
         0.0,
@@ -179,7 +179,7 @@ class FtParameters(ArmParameters):
     )
     restart_stalled: float = parameter(
         5.0,
-        "silent or wrong for so long: killed and started again; 0: never [s]",
+        "silent or wrong for so long: killed and started again; 0: off [s]",
         minimum=0.0,
         maximum=1e6,
         read_only=True,

@@ -79,7 +79,7 @@ class SimulatorParameters(ArmParameters):
     )
     brake_damping: float = parameter(
         40.0,
-        "fastest rate at which the brakes work then; 0: the arm coasts [1/s]",
+        "highest rate at which the brakes work then; 0: the arm coasts [1/s]",
         minimum=0.0,
         maximum=1000.0,
     )

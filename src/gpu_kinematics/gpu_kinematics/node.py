@@ -75,7 +75,11 @@ class GpuKinematicsParameters(ParameterSet):
         read_only=True,
     )
     threads: int = parameter(
-        1, "CPU threads for large batches, 0 = all", minimum=0, maximum=256, read_only=True
+        1,
+        "CPU threads for large batches, 0 = one per processor",
+        minimum=0,
+        maximum=256,
+        read_only=True,
     )
     max_batch: int = parameter(4_000_000, "robots in one request", minimum=1, maximum=1_000_000_000)
     max_samples: int = parameter(

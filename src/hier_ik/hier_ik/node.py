@@ -81,7 +81,7 @@ class HierParameters(ParameterSet):
         1e-6, "residual at which a task counts as met [m or rad]", minimum=1e-14, maximum=1.0
     )
     max_iterations: int = parameter(
-        300, "iterations of one request, if it names none", minimum=1, maximum=100_000
+        300, "iterations of one request that does not name them", minimum=1, maximum=100_000
     )
     rest_gain: float = parameter(
         0.2, "share of the way to the rest posture per iteration", minimum=0.0, maximum=1.0
@@ -91,7 +91,7 @@ class HierParameters(ParameterSet):
     demo_radius: float = parameter(0.5, "of the circle of the demo [m]", minimum=0.0, maximum=100.0)
     demo_period: float = parameter(6.0, "of the demo [s]", minimum=0.1, maximum=3600.0)
     markers_rate: float = parameter(
-        10.0, "pictures per second; 0 for none", minimum=0.0, maximum=60.0, read_only=True
+        10.0, "pictures per second; 0: off", minimum=0.0, maximum=60.0, read_only=True
     )
     frame_id: str = parameter("world", "frame of the root link in headers")
     max_links: int = parameter(50_000, "largest linkage that is taken", minimum=1, maximum=200_000)

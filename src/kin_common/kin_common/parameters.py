@@ -99,7 +99,7 @@ class ParameterSet:
         True, "configure and activate without being told to", read_only=True
     )
     default_timeout: float = parameter(
-        10.0, "time allowed to a request that names none [s]", minimum=1e-3, maximum=86400.0
+        10.0, "time allowed to a request that does not name one [s]", minimum=1e-3, maximum=86400.0
     )
     max_timeout: float = parameter(
         600.0,

@@ -40,8 +40,8 @@ class MonitorParameters(ParameterSet):
     )
     expected: tuple[str, ...] = parameter(
         (),
-        "nodes that must be there, absolute or relative to the namespace; none beside the "
-        "monitor itself: all that have a lifecycle",
+        "nodes that must be there, absolute or relative to the namespace; empty, beside the "
+        "monitor itself: every one that has a lifecycle",
         read_only=True,
     )
     period: float = parameter(

@@ -77,7 +77,7 @@ class DashboardParameters(ParameterSet):
         read_only=True,
     )
     eager: bool = parameter(
-        False, "listen to every system all the time, not only while a page shows it"
+        False, "listen to every system from the start, not only while a page shows it"
     )
 
 
