@@ -253,6 +253,7 @@ class FtController(KinNode[FtParameters]):
         self._loop: ControlLoop | None = None
         self._snapshot: Snapshot | None = None
         self._claim: Contender | None = None
+        self._replayed: Any = None
 
     # ------------------------------------------------------------------ lifecycle
 
@@ -291,8 +292,8 @@ class FtController(KinNode[FtParameters]):
         array = now.command_format == "array"
         self._command = Float64MultiArray() if array else JointState(name=list(now.joints))
         if now.pace == "states":
-            # Whoever sends the joint states waits for the torques, from the first one on.
-            self._claim = self._contender(0.0)
+            # A replay is no arm to contend for, and waits for the torques from the first state on.
+            self._replayed = self.publish_to(type(self._command), "joint_torques", COMMAND)
         self._status = self.publish_to(FtStatus, "~/status", STATE)
         self._desired = self.publish_to(Marker, "~/desired", STATE)
         self.listen(JointState, "joint_states", self._on_state, SENSOR)
@@ -315,9 +316,9 @@ class FtController(KinNode[FtParameters]):
         if self._crew is None:
             raise ArmError("", "the processors are not started")
         self._crew.governor.reset()
-        if self._claim is None:
+        if now.pace == "clock":
             self._claim = self._contender(now.claim_time)
-        if self._claim.publisher is None:
+        if self._publisher() is None:
             self._crew.governor.bar(Reason.CLAIMING)
         else:
             self._crew.governor.admit()
@@ -354,8 +355,11 @@ class FtController(KinNode[FtParameters]):
         if self._loop is not None:
             self._loop.stop()
             self._loop = None
-        if self.parameters.pace == "clock":
-            self._leave()
+        self._leave()
+
+    def _publisher(self) -> Any:
+        """The publisher of torques, while the arm is this node's to drive; None otherwise."""
+        return self._replayed if self._claim is None else self._claim.publisher
 
     def _leave(self) -> None:
         """Leave the arm to others."""
@@ -366,6 +370,7 @@ class FtController(KinNode[FtParameters]):
     def cleanup(self) -> None:
         """End the processors."""
         self._leave()
+        self._replayed = None
         if self._crew is not None:
             self._crew.close()
             self._crew = None
@@ -401,7 +406,7 @@ class FtController(KinNode[FtParameters]):
 
     def _send(self, tick: Tick) -> None:
         """Publish a torque, if the arm is this node's to drive; called by the control loop."""
-        publisher = None if self._claim is None else self._claim.publisher
+        publisher = self._publisher()
         if publisher is None:
             return
         if isinstance(self._command, JointState):
@@ -465,7 +470,7 @@ class FtController(KinNode[FtParameters]):
         """The loop broke down: the last word to the motors is zero; called by the loop."""
         text = "".join(traceback.format_exception(error))
         self.get_logger().fatal(f"the control loop broke down:\n{text}")
-        publisher = None if self._claim is None else self._claim.publisher
+        publisher = self._publisher()
         if publisher is None:
             return
         zero = to_field(np.zeros(len(self.parameters.joints)), "float64")
