@@ -251,7 +251,8 @@ class Finder:
         """
         if len(curve.points) == 1:
             return np.asarray(np.abs(self._gap(roots - curve.points[0])).max(axis=1) < SAME)
-        distance, index = self._tree(curve).query(wrapped(roots, self.system.cyclic))
+        distance, nearest = self._tree(curve).query(wrapped(roots, self.system.cyclic))
+        index = np.asarray(nearest)
         offset = self._gap(roots - curve.points[index])
         on = np.zeros(len(roots), dtype=bool)
         for i in np.flatnonzero(distance <= self.step):
