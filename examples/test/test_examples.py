@@ -53,7 +53,10 @@ LIBRARY = sorted((FOLDER / "library").glob("[0-9]*.py"))
 
 #: Arguments of a script, and what it must print.
 SAYS = {
-    "01_all_ik_of_a_urdf": ([FOLDER / "library" / "arm.urdf"], r"7 solutions, 7 .*\ncomplete\n"),
+    "01_all_ik_of_a_urdf": (
+        [FOLDER / "library" / "arm.urdf"],
+        r"7 postures, all certified\ncomplete\n",
+    ),
     "02_a_million_delta_robots": ([], r"1000000 of them .*\n.* [0-9.]+e-1\d rad\n.*because arm"),
     "03_a_continuum_robot": ([], r"platform \[m\]: -?0\.000000 0\.020000 0\.480000\n(.*\n)*out of"),
     "04_a_tower_of_270_joints": ([], r"met\n(.*\n)*the plate is at 0\.8000 -?0\.0000 11\.6000"),

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from kin_common.task import Task
+from kin_common.threads import last_resort, start_thread
 from kin_solvers.errors import SettingsError
 from kin_solvers.frontier import Frontier, Local, Search, Step, Work, run_rounds
 from kin_solvers.manifold import Counters
@@ -136,7 +137,7 @@ def _in_time(address: str, work: Callable[[], Any], limit: float) -> Any:
         except Exception as error:  # dask raises what it likes, AssertionError too
             results.put((None, error))
 
-    threading.Thread(target=run, name="scheduler", daemon=True).start()
+    start_thread("scheduler", run, last_resort)
     try:
         result, error = results.get(timeout=limit)
     except queue.Empty:
