@@ -60,6 +60,13 @@ class Reason(IntEnum):
     CLAIMING = 11
 
 
+#: Velocities of this age damp in full, those of twice this age not at all [s]. The damping takes up
+#: to 40/s; by velocities that are older than two of its time constants it would push. For the same
+#: reason it is weaker where torques are held for longer than that: the longest time between two
+#: steps counts, up to the time after which drives brake by themselves, and is forgotten slowly.
+_DAMPS = 0.025
+_STABLE, _LONGEST_GAP, _FORGOTTEN = 0.04, 0.2, 0.2
+
 # What the kernel below knows by name: states and reasons, and the places of its two arrays.
 _IDLE, _RUN, _HOLD = int(State.IDLE), int(State.RUN), int(State.HOLD)
 _RAMP, _STOPPED = int(State.RAMP), int(State.STOPPED)
@@ -68,7 +75,7 @@ _IMPLAUSIBLE, _JOINT_LIMIT = int(Reason.IMPLAUSIBLE), int(Reason.JOINT_LIMIT)
 _OVERSPEED, _PAUSED = int(Reason.OVERSPEED), int(Reason.PAUSED)
 _STATE, _REASON, _JOINT, _SATURATED, _BARRED, _WORDS = range(6)
 _RAMP_BEGAN, _HOLD_TIME, _RAMP_TIME, _BELIEVED, _VALUE = range(5)
-_LAST_TIME, _HELD, _PAUSE, _GIVEN_BACK, _SEEN, _AGE, _TIMES = range(5, 12)
+_LAST_TIME, _HELD, _PAUSE, _GIVEN_BACK, _SEEN, _AGE, _GAP, _TIMES = range(5, 13)
 
 
 @dataclass(frozen=True)
@@ -345,6 +352,7 @@ def _keep_account(state: int, times: Array, t: float) -> bool:
     times[_LAST_TIME] = t
     if not elapsed > 0.0:  # the first step, or another clock
         return False
+    times[_GAP] = max(min(elapsed, _LONGEST_GAP), times[_GAP] - _FORGOTTEN * elapsed)
     paused = elapsed > times[_PAUSE]
     if state == _HOLD or (state == _RUN and paused):
         times[_HELD] += elapsed
@@ -372,7 +380,8 @@ def _govern(
     if fresh:
         times[_SEEN] = t - times[_AGE]
     times[_AGE] = 0.0
-    sight = min(max(2.0 - (t - times[_SEEN]) / times[_PAUSE], 0.0), 1.0)
+    age = t - times[_SEEN]
+    sight = min(max(2.0 - age / times[_PAUSE], 0.0), 1.0)
     if words[_BARRED] != 0:
         if words[_STATE] != _IDLE:
             words[_STATE] = _STOPPED
@@ -384,6 +393,7 @@ def _govern(
     state = words[_STATE]
     words[_SATURATED] = 0
     paused = _keep_account(state, times, t)
+    grip = min(max(2.0 - age / _DAMPS, 0.0), 1.0) * min(_STABLE / max(times[_GAP], 1e-9), 1.0)
     held_out = (state == _HOLD or (state == _RUN and paused)) and times[_HELD] >= times[_HOLD_TIME]
     if reason == _NONE and state <= _HOLD and not held_out:
         words[_STATE] = _RUN
@@ -431,5 +441,5 @@ def _govern(
                 # A torque that nobody computes any more must not take a joint to its speed limit.
                 out[i] *= min(max(2.0 - 2.0 * math.fabs(qdot[i]) / limits[3, i], 0.0), 1.0)
             if state >= _RAMP:
-                out[i] -= (1.0 - factor) * limits[4, i] * qdot[i]
+                out[i] -= grip * (1.0 - factor) * limits[4, i] * qdot[i]
         out[i] = min(max(out[i], -limits[0, i]), limits[0, i])
