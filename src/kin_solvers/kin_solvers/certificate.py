@@ -146,7 +146,8 @@ def enclose(
 ) -> Any:
     """Interval residuals F, shape (6 L, 2), and Jacobian J, shape (6 L, V, 2), over a box.
 
-    ``near[0]`` becomes False if a product may be a half turn away from the identity.
+    As in ``equations.evaluate``, a loop that closes by a point has no rotation residuals: these
+    rows are zero. ``near[0]`` becomes False if a product may be a half turn away from the identity.
     """
     J[:, :, :] = 0.0
     near[0] = True
@@ -183,6 +184,8 @@ def enclose(
                 e = first_radius[l, 1]
                 F[6 * l + r, 0] = _down(F[6 * l + r, 0] - _up(x + e))
                 F[6 * l + r, 1] = _up(F[6 * l + r, 1] - _down(x - e))
+                F[6 * l + 3 + r, 0] = 0.0
+                F[6 * l + 3 + r, 1] = 0.0
         elif end[0, 0, 0] + end[1, 1, 0] + end[2, 2, 0] <= -0.5:
             near[0] = False
         before = np.zeros((3, 4, 2))
@@ -197,7 +200,7 @@ def enclose(
             _multiply(before, D[t], X, 0.0, 0.0)
             _multiply(X, after[t + 1], Y, 0.0, 1.0)
             _residual(Y, 0, row)
-            for r in range(6):
+            for r in range(3 if point[l] else 6):
                 J[6 * l + r, k, 0] = _down(J[6 * l + r, k, 0] + row[r, 0])
                 J[6 * l + r, k, 1] = _up(J[6 * l + r, k, 1] + row[r, 1])
             _multiply(before, G[t], X, 1.0, 1.0)
@@ -719,7 +722,7 @@ def independent_rows(system: System) -> Array:
             turn = parallel.axis[None]
             if parallel.planar:
                 place = plane_of(parallel.axis)
-        if system.reach[l] <= 1e-12 + 4.0 * system.unknown[l, 1]:
+        if system.spherical[l]:
             place = np.empty((0, 3))
         if point:
             turn = np.empty((0, 3))

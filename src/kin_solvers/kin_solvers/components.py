@@ -142,8 +142,7 @@ class Finder:
         ]
 
     def _rank(self, q: Array) -> int:
-        values = np.linalg.svd(self.equations(q)[1], compute_uv=False)
-        return int((values > _RANK_TOLERANCE * max(values[0], 1e-300)).sum())
+        return self.equations.rank(self.equations(q)[1], _RANK_TOLERANCE)
 
     def _roots(self, boxes: NDArray[np.int64]) -> tuple[Array, NDArray[np.int64]]:
         """Solutions within the ranges near boxes of a cluster, and the box of each."""

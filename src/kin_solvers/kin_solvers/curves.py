@@ -77,7 +77,7 @@ def _follow(
     s = equations.system
     points = np.empty((MAX_POINTS, s.size))
     count, end = follow(
-        equations.tables,
+        equations.tables, equations.unknown,
         np.ascontiguousarray(start), np.ascontiguousarray(tangent), float(step), limits[0],
         limits[1], points,
     )  # fmt: skip
@@ -135,12 +135,14 @@ def _passed(a: Any, b: Any, start: Any, lower: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def follow(
-    tables: Any, start: Any, tangent: Any, step: Any, lower: Any, upper: Any, points: Any
-) -> Any:
+    tables: Any, unknown: Any, start: Any, tangent: Any, step: Any, lower: Any, upper: Any,
+    points: Any,
+) -> Any:  # fmt: skip
     """Follow a curve one way.
 
     Args:
         tables: The loop equations as ``evaluate`` takes them.
+        unknown: What the constants leave unknown of each residual, shape (6 L,).
         start: A solution, shape (V,).
         tangent: Unit vector along the curve, the way to go, shape (V,).
         step: Longest distance between neighbours.
@@ -159,9 +161,10 @@ def follow(
     q = start.copy()
     t = tangent.copy()
     length = step
+    cut = max(1e-9, unknown.max())
     while count < points.shape[0]:
         new = q + length * t
-        came = newton(*tables, new, 6, 1e-11)
+        came = newton(*tables, new, 6, 1e-11, unknown)
         jump = 0.0
         for k in range(q.size):
             jump += (new[k] - q[k] - length * t[k]) ** 2
@@ -171,7 +174,7 @@ def follow(
                 return count, SINGULAR
             continue
         evaluate(*tables, new, F, J)
-        u = t - np.linalg.lstsq(J, J @ t, 1e-9)[0]  # the part of t in the kernel
+        u = t - np.linalg.lstsq(J, J @ t, cut)[0]  # the part of t in the kernel
         size = math.sqrt((u * u).sum())
         if size < _LEAST_COSINE and length > 1e-3 * step:
             length *= 0.5
@@ -183,7 +186,7 @@ def follow(
             length *= 0.5
             continue
         if _outside(new, lower, upper):
-            return _last(tables, q, t, length, lower, upper, points, count), LIMIT
+            return _last(tables, unknown, q, t, length, lower, upper, points, count), LIMIT
         if count > 2 and _passed(q, new, start, lower):
             return count, CLOSED
         points[count] = new
@@ -196,8 +199,9 @@ def follow(
 
 @njit(cache=True, nogil=True)
 def _last(
-    tables: Any, q: Any, t: Any, length: Any, lower: Any, upper: Any, points: Any, count: Any
-) -> Any:
+    tables: Any, unknown: Any, q: Any, t: Any, length: Any, lower: Any, upper: Any, points: Any,
+    count: Any,
+) -> Any:  # fmt: skip
     """Add the point at which the curve leaves the ranges, between q and a step beyond them."""
     inside = 0.0
     beyond = length
@@ -206,7 +210,7 @@ def _last(
     while beyond - inside > 1e-10:
         middle = 0.5 * (inside + beyond)
         new = q + middle * t
-        if newton(*tables, new, 6, 1e-11) and not _outside(new, lower, upper):
+        if newton(*tables, new, 6, 1e-11, unknown) and not _outside(new, lower, upper):
             inside = middle
             best = new
             found = True

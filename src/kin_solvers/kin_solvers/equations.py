@@ -132,44 +132,67 @@ def newton(
     q: Any,
     steps: Any,
     tolerance: Any,
+    unknown: Any,
 ) -> Any:
     """Gauss-Newton with minimum-norm steps of at most half a unit, in place; whether it came.
 
-    A residual under ``tolerance`` ends it at once; after all steps one under 1e-9 will do.
+    A residual under ``tolerance`` ends it at once; after all steps one under 1e-9 will do. What the
+    constants leave unknown of each residual, shape (6 L,), is no part of it: where loops have more
+    equations than are independent, it is left over at every solution.
     """
     rows = 6 * point.size
     F = np.empty(rows)
     J = np.empty((rows, q.size))
+    cut = max(1e-9, unknown.max())
     for turn in range(steps + 1):
         evaluate(translation, offsets, owner, C, C_first, point, q, F, J)
         size = 0.0
         for r in range(rows):
-            size = max(size, abs(F[r]))
+            size = max(size, abs(F[r]) - unknown[r])
             if not math.isfinite(F[r]):
                 return False
         if size < (tolerance if turn < steps else 1e-9):
             return not turned(translation, offsets, owner, C, point, q)
         if turn == steps:
             break
-        step = np.linalg.lstsq(J, F, 1e-9)[0]
+        step = np.linalg.lstsq(J, F, cut)[0]
         norm = np.abs(step).max()
         q -= step * min(1.0, 0.5 / max(norm, 1e-300))
     return False
 
 
 @njit(cache=True, nogil=True)
-def newton_all(tables: Any, starts: Any, came: Any) -> Any:
+def newton_all(tables: Any, unknown: Any, starts: Any, came: Any) -> Any:
     """Newton's method from many points, shape (N, V), in place; ``came``, shape (N,): where."""
     for i in range(starts.shape[0]):
-        came[i] = newton(*tables, starts[i], 12, 1e-12)
+        came[i] = newton(*tables, starts[i], 12, 1e-12, unknown)
 
 
 class Equations:
-    """The loop equations of a system as a function of the configuration (system units)."""
+    """The loop equations of a system as a function of the configuration (system units).
+
+    Attributes:
+        system: The system.
+        rows: Number of residuals, 6 L.
+        unknown: What the constants leave unknown of each residual, shape (6 L,).
+        tables: The loop equations as ``evaluate`` takes them.
+    """
 
     def __init__(self, system: System) -> None:
-        self.system = system
-        self.rows = 6 * len(system.point)
+        self.system = s = system
+        self.rows = 6 * len(s.point)
+        turn, place = s.unknown[:, :1], s.unknown[:, 1:]
+        self.unknown = np.repeat(
+            np.concatenate([place + 2.0 * turn * s.reach[:, None], turn], axis=1), 3, axis=1
+        ).reshape(-1)
+        C, C_first = s.C.copy(), s.C_first.copy()
+        for l in np.flatnonzero(s.spherical):
+            # What is left of the lengths is rounding: taken for lengths, it would be equations.
+            C[s.offsets[l] : s.offsets[l + 1], 3:12:4] = 0.0
+            C_first[l, 3:12:4] = 0.0
+        self.tables: tuple[NDArray[Any], ...] = (
+            s.translation, s.offsets, s.factor_variable, C, C_first, s.point,
+        )  # fmt: skip
 
     def __call__(self, q: Array) -> tuple[Array, Array]:
         """Residuals, shape (6 L,), and Jacobian, shape (6 L, V), at a configuration, shape (V,)."""
@@ -181,32 +204,37 @@ class Equations:
     def newton(self, q: Array, *, steps: int = 12, tolerance: float = 1e-12) -> Array | None:
         """Nearest solution by Gauss-Newton with minimum-norm steps; None if it does not come."""
         q = np.array(q, dtype=np.float64)
-        return q if newton(*self.tables, q, steps, tolerance) else None
-
-    @property
-    def tables(self) -> tuple[NDArray[Any], ...]:
-        """The loop equations as ``evaluate`` takes them."""
-        s = self.system
-        return s.translation, s.offsets, s.factor_variable, s.C, s.C_first, s.point
+        return q if newton(*self.tables, q, steps, tolerance, self.unknown) else None
 
     def newton_all(self, starts: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Newton's method from many points, shape (N, V): where it came to, and whether it did."""
         q = np.array(starts, dtype=np.float64)
         came = np.zeros(len(q), dtype=np.bool_)
-        newton_all(self.tables, q, came)
+        newton_all(self.tables, self.unknown, q, came)
         return q, came
+
+    def closes(self, F: Array, tolerance: float) -> bool:
+        """Whether residuals, shape (6 L,), vanish, up to what the constants leave unknown."""
+        return bool(np.all(np.abs(F) <= self.unknown + tolerance))
+
+    def rank(self, J: Array, tolerance: float) -> int:
+        """Rank of a Jacobian, shape (M, V): singular values over a part of the largest one."""
+        values = np.linalg.svd(J, compute_uv=False)
+        least = max(tolerance, float(self.unknown.max()))
+        return int((values > least * max(float(values[0]), 1e-300)).sum())
 
     def at_limit(self, q: Array, variable: int, value: float) -> Array | None:
         """The solution near a point with one variable at a given value; None if there is none."""
         q = np.array(q, dtype=np.float64)
+        cut = max(1e-9, float(self.unknown.max()))
         for _ in range(12):
             F, J = self(q)
             gap = q[variable] - value
-            if np.abs(F).max() < 1e-12 and abs(gap) < 1e-13:
+            if self.closes(F, 1e-12) and abs(gap) < 1e-13:
                 q[variable] = value
                 return None if turned(*self.tables[:4], self.system.point, q) else q
             pin = np.zeros((1, len(q)))
             pin[0, variable] = 1.0
-            step = np.linalg.lstsq(np.concatenate([J, pin]), np.append(F, gap), rcond=1e-9)[0]
+            step = np.linalg.lstsq(np.concatenate([J, pin]), np.append(F, gap), rcond=cut)[0]
             q = q - step * min(1.0, 0.5 / max(float(np.abs(step).max()), 1e-300))
         return None

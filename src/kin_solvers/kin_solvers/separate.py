@@ -341,10 +341,10 @@ class _Separation:
             x = self.certifier.equations.newton(middle)
             if x is None or np.any(np.abs(x - middle) > 1.5 * size + 1e-6):
                 continue
-            if np.abs(self.certifier.equations(x)[0]).max() > 1e-11:
+            if not self.certifier.equations.closes(self.certifier.equations(x)[0], 1e-11):
                 continue
-            values = np.linalg.svd(self.certifier.jacobian(x), compute_uv=False)
-            hits += int(values[-1] < SINGULAR * values[0])
+            rank = self.certifier.equations.rank(self.certifier.jacobian(x), SINGULAR)
+            hits += int(rank < self.system.size)
         return 3 * hits >= 2 * len(picks)
 
     def _unwrapped(self, lower: Array, upper: Array) -> tuple[Array, Array]:

@@ -125,6 +125,11 @@ class System:
         return np.where(self.translation, self.length, 1.0)
 
     @property
+    def spherical(self) -> NDArray[np.bool_]:
+        """Whether each loop has no length but what its constants leave unknown, shape (L,)."""
+        return np.asarray(self.reach <= 1e-12 + 4.0 * self.unknown[:, 1])
+
+    @property
     def tables(self) -> tuple[NDArray[Any], ...]:
         """The arrays in the order in which the fast kernels take them."""
         shared = np.zeros(self.size, dtype=np.int64)

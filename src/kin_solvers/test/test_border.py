@@ -318,7 +318,7 @@ def test_every_value_of_a_mechanism_file_replaced():
         (("name: four_bar", "name: [a, b]"), "name: must be a text"),
         (("name: four_bar", "name: null"), "name: must be a text, got None"),
         (("name: one", "name: null"), "loops[0].name: must be a text"),
-        (("name: four_bar", f"name: {'n' * 2000}"), "more than the limit of 1000"),
+        (("name: four_bar", f"name: {'n' * 2000}"), "a word of 2000 characters; 1000 are taken"),
         (("name: four_bar", "name: !!binary aGVsbG8="), "of the type binary is not allowed"),
         (("range: [-180, 180]", "range: [-180, 1:30]"), "'1:30' is no number"),
         (("[0, 0, 0, 1]}", "[0, 0, 0, 0.995]}"), "must be of norm 1, got 0.995"),

@@ -9,6 +9,7 @@ from kin_common.task import Task
 from kin_solvers import Constant, Loop, Mechanism, Motion, Settings, Variable, library, solve
 from kin_solvers.all_ik import solve_all_ik
 from kin_solvers.mechanism import rotation, translation
+from kin_solvers.planted import planted_loop
 from kin_solvers.reference_ik import ARMS, compare
 
 PUMA = ARMS[0]
@@ -114,6 +115,17 @@ def test_more_equations_than_unknowns():
     assert found.manifold.isolated.any()
     gaps = np.abs(found.positions - [0.3, -0.7, 0.9, 0.4, 0.8]).max(axis=1)
     assert (gaps < 1e-6).sum() == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_more_equations_than_unknowns_of_loops_that_close_by_points(seed):
+    """Their rotations are free: no proof that a cluster is empty may look at them."""
+    mechanism, q = planted_loop(np.random.default_rng(seed), 3, loops=2, point=True)
+    assert len(mechanism.variables) < 6
+    around = (q - 1e-3)[None], (q + 1e-3)[None]
+    found = solve(mechanism, Settings(sigma=1e-2), boxes=around)
+    assert found.complete
+    assert found.contains(q)
 
 
 def test_a_multiple_root_is_one_component_of_guessed_dimension():
