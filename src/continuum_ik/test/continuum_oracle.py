@@ -97,7 +97,7 @@ def energy_minimum(robot, result, pose, shapes):
         beside the largest bending force, which is small if the equilibrium is one.
     """
     n = shapes.shape[1] - 1
-    R, p = pose[3:].reshape(3, 3), pose[:3]
+    R = pose[3:].reshape(3, 3)
     size = 12 * n + 6
     H, A = np.zeros((size, size)), np.zeros((18, size))
     d0, up = R[:, 2], np.array([0.0, 0.0, 1.0])

@@ -306,14 +306,9 @@ def test_the_best_pose_of_every_refusal_can_be_solved(tight, allow_unstable):
             unstable += "not stable" in result.reason
             assert tight.copy().solve(result.best_pose).success, result.reason
     assert refused > 50
-    print(refused, limited, unstable)
-    if allow_unstable:
-        assert limited > 5
-        assert unstable == 0
-    else:
-        # Most paths cease to be stable before they come to a limit.
-        assert limited > 0
-        assert unstable > 20
+    # Paths from stable poses mostly end at a fold; those from others come to limits more often.
+    assert limited > (5 if allow_unstable else 1)
+    assert (unstable > 1) != allow_unstable
 
 
 def test_curvature_is_the_largest_along_the_rod(tight):

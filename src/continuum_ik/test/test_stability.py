@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from continuum_oracle import energy_minimum
 from scipy.spatial.transform import Rotation
 
-from continuum_oracle import energy_minimum
 from continuum_ik import ContinuumRobot, ContinuumSolver, Load, make_pose, sweep_workspace
 from kin_common.errors import StatusCode
 
@@ -38,9 +38,7 @@ def test_stable_is_what_the_hessian_of_the_energy_says(tight):
             tight.reset()
             result = tight.solve(make_pose((x, y, 0.45)))
             if result.success:
-                lowest, gradient = energy_minimum(
-                    tight.robot, result, tight.pose, tight.shapes(41)
-                )
+                lowest, gradient = energy_minimum(tight.robot, result, tight.pose, tight.shapes(41))
                 assert gradient < 0.1
                 assert result.stable == (lowest > 0.0), (x, y, lowest)
                 seen.append(result.stable)
