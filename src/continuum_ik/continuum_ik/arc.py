@@ -54,6 +54,8 @@ FIRST, LATER, LAST = 0.3, 0.1, 1e-7
 CORRECTIONS = 5
 #: Most steps of one passage, and how many narrow steps one of them makes when it is over.
 ARC_STEPS, WIDE = 2000, 4.0
+#: Most steps of all passages of one path: each costs some 0.1 ms, so that a path has its end.
+ARC_BUDGET = 20_000.0
 
 # How a passage ended.
 PASSED, ARRIVED, TURNED, LOST = 0, 1, 2, 3
@@ -332,6 +334,9 @@ def pass_by_arc(w: Array, part: float, step: float, narrow: float) -> int:
         return LOST
     h = min(STEP_MAX, step / w[m.ARC_SIDE])
     for _ in range(ARC_STEPS):
+        if w[m.ARC_LEFT] <= 0.0:
+            return LOST
+        w[m.ARC_LEFT] -= 1.0
         w[m.SUBSTEPS] += 1.0
         before = w[m.ARC_PART]
         if before + h * w[m.ARC_SIDE] >= 1.0:
@@ -373,4 +378,4 @@ def _positive(w: Array) -> bool:
     return shortest > 0.0
 
 
-__all__ = ["ARRIVED", "LOST", "PASSED", "TURNED", "pass_by_arc"]
+__all__ = ["ARC_BUDGET", "ARRIVED", "LOST", "PASSED", "TURNED", "pass_by_arc"]

@@ -448,6 +448,7 @@ def _follow(w: Array) -> int:
     size = w[m.LENGTH_TYPICAL] / max(path_length(w), 1e-100)
     narrow = max(w[m.SMALLEST], NARROW * size)
     done, step, inside, ended = 0.0, 1.0, True, PASSED
+    w[m.ARC_LEFT] = w[m.ARC_BUDGET]
     for _ in range(SUBSTEPS_MAX):
         to = min(1.0, done + step)
         if to > 1.0 - 1e-9:
@@ -462,7 +463,7 @@ def _follow(w: Array) -> int:
             if step >= narrow:
                 continue
             ended = pass_by_arc(w, done, to - done, narrow)
-            if ended == LOST and _across(w, done, size):
+            if ended == LOST and w[m.ARC_LEFT] > 0.0 and _across(w, done, size):
                 ended = PASSED
             if ended > ARRIVED:
                 break

@@ -142,7 +142,7 @@ SOLVED_TOTAL, EVALUATIONS_TOTAL, REFRESHES_TOTAL, RECOVERED_TOTAL = S + 19, S + 
 DETOURS = S + 23  #: 1: may go round by home where the straight path fails
 REACHED_WITHIN = S + 25  #: part of the way that was reached within the limits
 HAS_HOME = S + 24
-SMALLEST = S + 26  #: smallest step of a path, as part of it: below it lies a fold
+SMALLEST = S + 26  #: smallest step of a path, as part of it: below it the arc is followed
 FORCE_STEP, MOMENT_STEP = S + 27, S + 28  #: displacements of the Jacobian's differences
 STEPS_MAX = 64
 ARC_PART, ARC_SIDE = (
@@ -156,6 +156,7 @@ ALLOW_UNSTABLE = S + 34  #: 1: equilibria that are not stable count as solutions
 SOFTEST = S + 35  #: scaled stiffness in the softest direction, when it was last looked at
 STABLE_WITHIN = S + 36  #: change of the scaled unknowns up to which STABLE stays as it is
 STABLE_MOVED = S + 37  #: change of the scaled unknowns since SOFTEST was looked at
+ARC_BUDGET, ARC_LEFT = S + 38, S + 39  #: most steps along the arc of one path, and those left
 SIZE = S + 40
 
 

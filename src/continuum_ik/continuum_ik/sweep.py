@@ -2,6 +2,7 @@
 
 Each pose is solved by continuation from a solved neighbour, so that all solutions lie on the branch
 that is connected with home, and poses outside the workspace are looked at only along its edge.
+Unless the solver allows unstable solutions, the flood does not go through them: no platform could.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ SEEDS = 24
 ENTRY = m.ENTRY_STABLE + 1
 #: The edge of the workspace is found to this part of the grid's spacing.
 SMALLEST = 0.02
+#: Steps along the arc after which the way from one neighbour is given up. A fold or a sharp bend
+#: takes some 10 to 50; where branches cross, thousands, and there are other neighbours.
+ARC_BUDGET = 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,9 +183,6 @@ def sweep_workspace(
     task.check()
     state = flood.entries[:, m.ENTRY_STABLE]
     stable = (flood.codes == SUCCESS) & np.isin(state, (STABLE, CLOSE_STABLE))
-    if not solver.allow_unstable:
-        # The flood goes through them, as paths do, but they are no answers.
-        flood.codes[~stable] = int(StatusCode.UNREACHABLE)
     lengths = np.where((flood.codes == SUCCESS)[:, None], flood.entries[:, 40:46], np.nan)
     task.progress(1.0, "done", done=total, reachable=flood.reached())
     return Sweep(
@@ -219,6 +220,7 @@ class _Flood:
         self.arrays = [solver.copy()._w for _ in range(threads)]
         for w in self.arrays:
             w[m.SMALLEST] = SMALLEST
+            w[m.ARC_BUDGET] = ARC_BUDGET
         self.pool = ThreadPoolExecutor(max_workers=threads)
         self.home = solver._w[m.HOME + m.ENTRY_POSE : m.HOME + m.ENTRY_POSE + 3].copy()
 

@@ -464,7 +464,7 @@ def run(
 
 @njit(**INLINED)
 def hop(w: Array, target: Array) -> int:
-    """Solve a target by continuation from the entry START, within the limits; for sweeps.
+    """Solve a target by continuation from START, within the limits and stable; for sweeps.
 
     Returns:
         NONE with the solution in ANSWER and its factors at hand, or the reason why not.
@@ -476,6 +476,8 @@ def hop(w: Array, target: Array) -> int:
         reason = follow(w)
     if reason == NONE:
         reason = violated(w)
+    if reason == NONE and not admitted(w):
+        reason = NOT_STABLE
     if reason == NONE:
         store(w, m.ANSWER)
     return reason

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from continuum_ik import layout as m
+from continuum_ik.arc import ARC_BUDGET
 from continuum_ik.continuation import CHANGE, changed, make_sure
 from continuum_ik.equations import aim, one_step
 from continuum_ik.errors import NoHome
@@ -99,6 +100,7 @@ def build(robot: ContinuumRobot, tolerance: float, leg_tolerance: float) -> Arra
     w[m.LIMITING] = -1.0
     w[m.DETOURS] = 1.0
     w[m.SMALLEST] = 1e-5
+    w[m.ARC_BUDGET] = ARC_BUDGET
     w[m.STEPS] = 1.0
     set_tolerance(w, tolerance, leg_tolerance)
     return w

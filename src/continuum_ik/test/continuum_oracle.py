@@ -82,3 +82,70 @@ def refine(robot, result, pose, rounds=6):
         if r @ r < 1e-23:
             break
     return y[30:], float(r @ r)
+
+
+def energy_minimum(robot, result, pose, shapes):
+    """Return the smallest curvature of the energy at fixed lengths, by chains of stiff links.
+
+    Each rod is a chain of the ``shapes`` (6, n + 1, 3), inextensible, its ends clamped. The Hessian
+    of bending energy and constraints, over all directions of links and the platform's six degrees
+    of freedom, is projected on what the constraints leave free. Shares nothing with the solver but
+    the equilibrium. No load.
+
+    Returns:
+        The smallest eigenvalue for links and platform in units of EI/L, and the largest gradient
+        beside the largest bending force, which is small if the equilibrium is one.
+    """
+    n = shapes.shape[1] - 1
+    R = pose[3:].reshape(3, 3)
+    size = 12 * n + 6
+    H, A = np.zeros((size, size)), np.zeros((18, size))
+    d0, up = R[:, 2], np.array([0.0, 0.0, 1.0])
+    platform = np.arange(12 * n, size)
+    gradient = np.zeros(size)
+    scale = 0.0
+
+    def hat(v):
+        return np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0.0]])
+
+    for i, rod in enumerate(robot.rods):
+        EI, L, force = rod.bending_stiffness, result.lengths[i], result.forces[i]
+        ds = L / n
+        t = np.diff(shapes[i], axis=0)
+        t /= np.linalg.norm(t, axis=1)[:, None]
+        arm = R @ robot.platform[i]
+        bases = []
+        for k in range(n):
+            a = np.linalg.svd(t[k][None])[2][1:].T  # two directions across the link
+            bases.append(a)
+            left, gl = (t[k - 1], 1.0) if k > 0 else (up, 2.0)
+            right, gr = (t[k + 1], 1.0) if k < n - 1 else (d0, 2.0)
+            g = EI / ds * (gl * (t[k] - left) + gr * (t[k] - right)) - ds * force
+            at = 2 * (n * i + k)
+            gradient[at : at + 2] = a.T @ g
+            scale = max(scale, EI / ds * np.linalg.norm(gl * (t[k] - left)))
+            H[at : at + 2, at : at + 2] += ((gl + gr) * EI / ds - g @ t[k]) * np.eye(2)
+            if k > 0:
+                cross = -EI / ds * bases[k - 1].T @ a
+                H[at - 2 : at, at : at + 2] += cross
+                H[at : at + 2, at - 2 : at] += cross.T
+            A[3 * i : 3 * i + 3, at : at + 2] = -ds * a
+        # The platform: its place is free, its turn w moves arms and the directions at the tips.
+        w = platform[3:]
+        A[3 * i : 3 * i + 3, platform[:3]] = np.eye(3)
+        A[3 * i : 3 * i + 3, w] = -hat(arm)
+        last = 2 * (n * i + n - 1)
+        cross = -2.0 * EI / ds * bases[-1].T @ -hat(d0)
+        H[last : last + 2, w] += cross
+        H[np.ix_(w, range(last, last + 2))] += cross.T
+        end = 2.0 * EI / ds * (d0 - t[-1])  # gradient by the direction at the tip
+        H[np.ix_(w, w)] += 2.0 * EI / ds * hat(d0).T @ hat(d0)
+        for v, f in ((d0, end), (arm, force)):
+            # f . w x (w x v) = (f.w)(v.w) - (f.v)(w.w)
+            H[np.ix_(w, w)] += 0.5 * (np.outer(f, v) + np.outer(v, f)) - (f @ v) * np.eye(3)
+            gradient[w] += np.cross(v, f)
+        gradient[platform[:3]] += force
+    free = np.linalg.svd(A)[2][18:].T
+    lowest = np.linalg.eigvalsh(free.T @ H @ free)[0]
+    EI, L = robot.rods[0].bending_stiffness, result.lengths.mean()
+    return lowest * L / EI, np.abs(gradient[: 12 * n]).max() / scale

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from continuum_oracle import energy_minimum
 from scipy.spatial.transform import Rotation
 
 from continuum_ik import ContinuumRobot, ContinuumSolver, Load, make_pose, sweep_workspace
@@ -26,6 +27,23 @@ def test_streams_tell_what_the_analysis_tells(robot, tolerance):
                 assert result.stable == solver.analyse().stable, (k, way)
                 seen.add(result.stable)
     assert True in seen
+
+
+def test_stable_is_what_the_hessian_of_the_energy_says(tight):
+    """On both sides of the surface where rods buckle, by chains of links."""
+    tight.allow_unstable = True
+    seen = []
+    for x in (-0.2, -0.1, 0.0, 0.1):
+        for y in (0.0, 0.1, 0.2):
+            tight.reset()
+            result = tight.solve(make_pose((x, y, 0.45)))
+            if result.success:
+                lowest, gradient = energy_minimum(tight.robot, result, tight.pose, tight.shapes(41))
+                assert gradient < 0.1
+                assert result.stable == (lowest > 0.0), (x, y, lowest)
+                seen.append(result.stable)
+    assert seen.count(True) > 3
+    assert seen.count(False) > 3
 
 
 def test_what_is_not_stable_is_no_success_unless_asked_for(tight):

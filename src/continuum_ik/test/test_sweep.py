@@ -13,7 +13,9 @@ def test_sweep_says_what_single_solves_say(loose):
     task = Task(on_progress=seen.append)
     sweep = sweep_workspace(loose, (-0.3, -0.3, 0.4), (0.3, 0.3, 0.5), (13, 13, 3), task=task)
     assert sweep.total == 507
-    assert 0.2 < sweep.reachable / sweep.total < 0.9
+    # 77 are stable; on the whole some 245 have a solution.
+    assert 0.1 < sweep.reachable / sweep.total < 0.2
+    assert sweep.stable.sum() == sweep.reachable
     assert sweep.volume == pytest.approx(sweep.reachable * 0.05 * 0.05 * 0.05)
     assert seen[-1].fraction == 1.0
     assert any(0.0 < p.fraction < 1.0 for p in seen)
