@@ -181,7 +181,7 @@ class Equations:
     def __init__(self, system: System) -> None:
         self.system = s = system
         self.rows = 6 * len(s.point)
-        # The radii bound the norms of a loop's translation and rotation. It is their norm that counts:
+        # The radii bound the translation and the rotation of a loop. Their norm counts for both:
         # least squares leave a part of what is unknown of lengths in the rotations.
         turn, place = s.unknown[:, 0], s.unknown[:, 1] + 2.0 * s.unknown[:, 0] * s.reach
         self.unknown = float(np.linalg.norm([turn, place]))
