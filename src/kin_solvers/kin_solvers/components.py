@@ -123,6 +123,8 @@ class Finder:
     def merged(self, found: list[Component]) -> list[Component]:
         """Components with curves that were traced from more than one cluster made one."""
         curves = [k for k, c in enumerate(found) if len(c.curves) == 1]
+        if not curves:  # there may be only branches that meet, each component of several curves
+            return found
         starts = np.array([found[k].point for k in curves]) * self.system.unit
         same: dict[int, int] = {}
         for place, k in enumerate(curves):

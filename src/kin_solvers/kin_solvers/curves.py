@@ -142,7 +142,7 @@ def follow(
 
     Args:
         tables: The loop equations as ``evaluate`` takes them.
-        unknown: What the constants leave unknown of each residual, shape (6 L,).
+        unknown: What the constants leave unknown of the residuals.
         start: A solution, shape (V,).
         tangent: Unit vector along the curve, the way to go, shape (V,).
         step: Longest distance between neighbours.
@@ -161,7 +161,7 @@ def follow(
     q = start.copy()
     t = tangent.copy()
     length = step
-    cut = max(1e-9, unknown.max())
+    cut = max(1e-9, unknown)
     while count < points.shape[0]:
         new = q + length * t
         came = newton(*tables, new, 6, 1e-11, unknown)

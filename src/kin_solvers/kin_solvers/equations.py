@@ -136,19 +136,19 @@ def newton(
 ) -> Any:
     """Gauss-Newton with minimum-norm steps of at most half a unit, in place; whether it came.
 
-    A residual under ``tolerance`` ends it at once; after all steps one under 1e-9 will do. What the
-    constants leave unknown of each residual, shape (6 L,), is no part of it: where loops have more
-    equations than are independent, it is left over at every solution.
+    A residual under ``tolerance`` ends it at once; after all steps one under 1e-9 will do. To both
+    comes what the constants leave unknown: where loops have more equations than are independent,
+    that much is left over at every solution.
     """
     rows = 6 * point.size
     F = np.empty(rows)
     J = np.empty((rows, q.size))
-    cut = max(1e-9, unknown.max())
+    cut = max(1e-9, unknown)
     for turn in range(steps + 1):
         evaluate(translation, offsets, owner, C, C_first, point, q, F, J)
         size = 0.0
         for r in range(rows):
-            size = max(size, abs(F[r]) - unknown[r])
+            size = max(size, abs(F[r]) - unknown)
             if not math.isfinite(F[r]):
                 return False
         if size < (tolerance if turn < steps else 1e-9):
@@ -174,17 +174,17 @@ class Equations:
     Attributes:
         system: The system.
         rows: Number of residuals, 6 L.
-        unknown: What the constants leave unknown of each residual, shape (6 L,).
+        unknown: What the constants leave unknown of the residuals (Euclidean norm).
         tables: The loop equations as ``evaluate`` takes them.
     """
 
     def __init__(self, system: System) -> None:
         self.system = s = system
         self.rows = 6 * len(s.point)
-        turn, place = s.unknown[:, :1], s.unknown[:, 1:]
-        self.unknown = np.repeat(
-            np.concatenate([place + 2.0 * turn * s.reach[:, None], turn], axis=1), 3, axis=1
-        ).reshape(-1)
+        # The radii bound the translation and the rotation of a loop. Their norm counts for both:
+        # least squares leave a part of what is unknown of lengths in the rotations.
+        turn, place = s.unknown[:, 0], s.unknown[:, 1] + 2.0 * s.unknown[:, 0] * s.reach
+        self.unknown = float(np.linalg.norm([turn, place]))
         C, C_first = s.C.copy(), s.C_first.copy()
         for l in np.flatnonzero(s.spherical):
             # What is left of the lengths is rounding: taken for lengths, it would be equations.
@@ -220,13 +220,13 @@ class Equations:
     def rank(self, J: Array, tolerance: float) -> int:
         """Rank of a Jacobian, shape (M, V): singular values over a part of the largest one."""
         values = np.linalg.svd(J, compute_uv=False)
-        least = max(tolerance, float(self.unknown.max()))
+        least = max(tolerance, self.unknown)
         return int((values > least * max(float(values[0]), 1e-300)).sum())
 
     def at_limit(self, q: Array, variable: int, value: float) -> Array | None:
         """The solution near a point with one variable at a given value; None if there is none."""
         q = np.array(q, dtype=np.float64)
-        cut = max(1e-9, float(self.unknown.max()))
+        cut = max(1e-9, self.unknown)
         for _ in range(12):
             F, J = self(q)
             gap = q[variable] - value

@@ -1,11 +1,13 @@
 """Components: their number does not depend on sigma, curves reach both ends of the ranges."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from kin_solvers import Settings, arm_from_dh, library, solve, solve_all_ik
+from kin_solvers.components import Finder
 from kin_solvers.equations import Equations
 from kin_solvers.system import System
 
@@ -123,3 +125,14 @@ def test_every_box_of_a_regular_cover_has_a_component():
     assert (manifold.labels >= 0).all()
     for number, component in enumerate(manifold.components):
         assert (manifold.labels[component.boxes] == number).all()
+
+
+def test_branches_that_meet_may_be_all_there_is():
+    """No component of a single curve: there is nothing to merge, and nothing fails."""
+    mechanism = library.get("planar_four_bar")
+    system = System.of(mechanism)
+    cover = solve(mechanism, Settings(sigma=0.2))
+    finder = Finder(system, cover.lower * system.unit, cover.upper * system.unit, cover.sigma)
+    first, second = cover.components
+    both = replace(first, curves=(*first.curves, *second.curves), closed_curve=False)
+    assert finder.merged([both]) == [both]

@@ -131,7 +131,7 @@ def test_normal_form_is_the_mechanism(seed, joints, point):
     system = System.of(mechanism)
     equations = Equations(system)
     assert equations.closes(equations(q * system.unit)[0], 1e-12)
-    assert np.all(equations.unknown <= (1e-13 + 1e-13 * _lengths(mechanism) * system.length))
+    assert equations.unknown <= 1e-13 + 1e-13 * _lengths(mechanism) * system.length
     away = q + rng.normal(size=len(q)) * 0.3
     assert (np.abs(equations(away * system.unit)[0]).max() < 1e-6) == (
         mechanism.residual(away) * system.length < 1e-5
