@@ -40,8 +40,8 @@ ENTRY = m.ENTRY_STABLE + 1
 #: The edge of the workspace is found to this part of the grid's spacing.
 SMALLEST = 0.02
 #: Steps along the arc after which the way from one neighbour is given up. A fold or a sharp bend
-#: takes some 10 to 50; where branches cross, thousands, and there are other neighbours.
-ARC_BUDGET = 100.0
+#: takes some 10; where branches cross, up to thousands, and there are other neighbours.
+ARC_BUDGET = 25.0
 
 
 @dataclass(frozen=True, eq=False)
