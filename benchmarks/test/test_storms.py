@@ -11,8 +11,14 @@ def test_a_storm_never_throws_the_arm(block):
     for seed in range(100_000 + 10 * block, 100_000 + 10 * block + 10):
         outcome = run(seed)
         assert outcome.fastest <= SPEED_LIMIT, outcome
-        assert outcome.last_speed <= 0.5, outcome
+        assert outcome.last_speed <= 1.2, outcome
         assert outcome.unstopped <= 0.4, outcome
+
+
+@pytest.mark.parametrize("seed", [97, 138, 370])
+def test_the_damping_of_a_stopped_arm_does_not_push(seed):
+    """Slow votes, lost joint states, a node that stops for moments: 30 to 49 rad/s once."""
+    assert run(seed).fastest <= SPEED_LIMIT
 
 
 def test_storms_are_of_all_kinds_and_the_same_for_a_seed():
