@@ -257,7 +257,6 @@ class KinNode(LifecycleNode, Generic[P]):
             name, take, on_error=lambda error: self.failed(name, error), limit=limit
         )
         self._mailboxes.append(box)
-        self._releases.append(box.close)
         return box
 
     def thread(self, name: str, target: Callable[[], None]) -> threading.Thread:
@@ -443,6 +442,7 @@ class KinNode(LifecycleNode, Generic[P]):
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Run ``cleanup`` and release every resource."""
+        self._close_mailboxes()
         result = self._transition("cleanup", self.cleanup, state, super().on_cleanup)
         self._release()
         self.diagnostics.state("unconfigured")
@@ -515,6 +515,7 @@ class KinNode(LifecycleNode, Generic[P]):
         if self._active or label in ("active", "activating", "deactivating"):
             self._stop_acting()
             self._guard("deactivate", self.deactivate)
+        self._close_mailboxes()
         if label != "unconfigured":
             self._guard("cleanup", self.cleanup)
         self._release()
@@ -529,11 +530,17 @@ class KinNode(LifecycleNode, Generic[P]):
         if self._worker is not None:
             self._worker.cancel_all()
 
+    def _close_mailboxes(self) -> None:
+        """End their threads before ``cleanup`` takes away what they work with."""
+        for box in self._mailboxes:
+            box.close()
+        self._mailboxes.clear()
+
     def _release(self) -> None:
+        self._close_mailboxes()
         for release in reversed(self._releases):
             self._guard("cleanup", release)
         self._releases.clear()
-        self._mailboxes.clear()
         if self._worker is not None:
             self._worker.shutdown()
             self._worker = None
