@@ -15,7 +15,7 @@ from rclpy.duration import Duration
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker
 
-from kin_ros.poses import fill_pose
+from kin_ros.poses import fill_orientation
 
 __all__ = [
     "BLACK",
@@ -112,12 +112,10 @@ def make_marker(
         lines = kind in (Marker.LINE_STRIP, Marker.LINE_LIST)
         size = (size, 0.0, 0.0) if lines else (size, size, size)
     marker.scale.x, marker.scale.y, marker.scale.z = (float(edge) for edge in size)
-    if position is not None or rotation is not None:
-        fill_pose(
-            marker.pose,
-            np.zeros(3) if position is None else position,
-            np.eye(3) if rotation is None else rotation,
-        )
+    if position is not None:
+        marker.pose.position = to_points(position[None])[0]
+    if rotation is not None:
+        fill_orientation(marker.pose.orientation, rotation)
     if points is not None:
         marker.points = to_points(points)
     if lifetime:

@@ -15,6 +15,7 @@ from kin_core.rotations import matrix_to_quaternion, quaternion_to_matrix, trans
 
 __all__ = [
     "check_frame",
+    "fill_orientation",
     "fill_pose",
     "pose_numbers",
     "read_pose",
@@ -82,9 +83,14 @@ def check_frame(field: str, frame_id: str, expected: str) -> None:
 
 def fill_pose(pose: Pose, position: Array, rotation: Array) -> None:
     """Write a position, shape (3,) [m], and a rotation matrix, shape (3, 3), into a message."""
-    p, q = pose.position, pose.orientation
-    p.x, p.y, p.z = position.tolist()
-    q.x, q.y, q.z, q.w = matrix_to_quaternion(np.ascontiguousarray(rotation)).tolist()
+    pose.position.x, pose.position.y, pose.position.z = position.tolist()
+    fill_orientation(pose.orientation, rotation)
+
+
+def fill_orientation(orientation: Quaternion, rotation: Array) -> None:
+    """Write a rotation matrix, shape (3, 3), into a message."""
+    x, y, z, w = matrix_to_quaternion(np.ascontiguousarray(rotation)).tolist()
+    orientation.x, orientation.y, orientation.z, orientation.w = x, y, z, w
 
 
 def to_pose(position: Array, rotation: Array) -> Pose:
