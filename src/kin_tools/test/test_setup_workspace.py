@@ -520,7 +520,7 @@ def test_a_path_with_odd_characters(tmp_path):
     assert ran.returncode == 0, ran.stderr
     assert "Tiny(x=2.0)" in ran.stdout
     assert not [name for name in os.listdir(root) if name in ("build", "install", ".venv")]
-    ran = kinstack(root, "run", "kin_tools", "stack_monitor", "--help", environment=environment)
+    ran = kinstack(root, "run", "kin_monitor", "stack_monitor", "--help", environment=environment)
     assert "No such file" not in ran.stderr, ran.stderr
     # Moved: built again, and nothing is kept for the old place.
     moved = root.rename(tmp_path / "another's place")
