@@ -14,13 +14,8 @@ setup(
     zip_safe=False,
     maintainer="kinstack maintainers",
     maintainer_email="maintainers@kinstack.dev",
-    description="The launch runner, the stack monitor and the command line of kinstack.",
+    description="The command line, the set-up and the launch runner of kinstack.",
     license="Apache-2.0",
     extras_require={"test": ["pytest"]},  # tells colcon which test runner to use
-    entry_points={
-        "console_scripts": [
-            "dashboard = kin_ros.entry:kin_tools.dashboard.node.main",
-            "stack_monitor = kin_ros.entry:kin_tools.monitor.main",
-        ]
-    },
+    entry_points={"console_scripts": []},
 )
