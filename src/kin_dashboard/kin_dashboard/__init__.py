@@ -3,5 +3,3 @@
 It is an ordinary client: it knows the systems by their topics, services and actions alone, and any
 of them may be absent. One module per panel; ``page`` holds the browser side, ``node`` the ROS side.
 """
-
-__version__ = "0.1.0"
