@@ -158,7 +158,8 @@ class Finder:
         size = self._sizes(picks)
         q, came = self.equations.newton_all(starts)
         came &= (np.abs(q - middle) <= 1.5 * size + 1e-6).all(axis=1)
-        for i in np.flatnonzero(came):
+        beyond = ((q < self.limits[0]) | (q > self.limits[1])).any(axis=1)
+        for i in np.flatnonzero(came & beyond):
             inside = self._into_ranges(q[i], 3.0 * float(size[i].max()))
             if inside is None:
                 came[i] = False
