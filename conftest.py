@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["kin_common.testing"]
+pytest_plugins = ["kin_testing.fixtures"]
 
 # A shell that starts the tests in the background has SIGINT ignored, and so would every process
 # that a test starts and interrupts.

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness import Bench
-from kin_common.task import Task
+from kin_core.task import Task
 from kin_solvers import (
     Constant,
     Loop,

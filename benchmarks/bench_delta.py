@@ -179,8 +179,8 @@ def node_speed(bench: Bench, n: int) -> None:
 
     from kin_interfaces.srv import SolveDelta
 
-    from kin_common.arrays import to_field
-    from kin_common.testing import RosGraph
+    from kin_ros.arrays import to_field
+    from kin_testing.fixtures import RosGraph
 
     graph = RosGraph(int(os.environ.get("ROS_DOMAIN_ID", "97")))
     try:

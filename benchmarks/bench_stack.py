@@ -39,10 +39,10 @@ from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 
 from benchmarks.harness import Bench
-from kin_common.errors import KinError
-from kin_common.executor import make_executor
-from kin_common.qos import COMMAND, STATE
-from kin_common.yamls import load_yaml
+from kin_core.errors import KinError
+from kin_core.yamls import load_yaml
+from kin_ros.executor import make_executor
+from kin_ros.qos import COMMAND, STATE
 from kin_tools.bags.ask import read_exchanges
 from kin_tools.client import Client, open_client
 from kin_tools.fuzz import (

@@ -18,7 +18,7 @@ import rclpy
 from rclpy.executors import ExternalShutdownException
 from rclpy.serialization import deserialize_message
 
-from kin_common.qos import COMMAND, STATE
+from kin_ros.qos import COMMAND, STATE
 from kin_tools.messages import find_type
 
 

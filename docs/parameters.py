@@ -7,7 +7,7 @@ import dataclasses
 import importlib
 from pathlib import Path
 
-from kin_common.parameters import ParameterSet, describe
+from kin_ros.parameters import ParameterSet, describe
 
 PAGE = Path(__file__).with_suffix(".md")
 

@@ -18,6 +18,6 @@ setup(
     license="Apache-2.0",
     extras_require={"test": ["pytest"]},  # tells colcon which test runner to use
     entry_points={
-        "console_scripts": ["continuum_ik_node = kin_common.entry:continuum_ik.node.main"],
+        "console_scripts": ["continuum_ik_node = kin_ros.entry:continuum_ik.node.main"],
     },
 )

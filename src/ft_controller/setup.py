@@ -19,8 +19,8 @@ setup(
     extras_require={"test": ["pytest"]},  # tells colcon which test runner to use
     entry_points={
         "console_scripts": [
-            "ft_controller_node = kin_common.entry:ft_controller.node.main",
-            "arm_simulator_node = kin_common.entry:ft_controller.simulator_node.main",
+            "ft_controller_node = kin_ros.entry:ft_controller.node.main",
+            "arm_simulator_node = kin_ros.entry:ft_controller.simulator_node.main",
         ]
     },
 )

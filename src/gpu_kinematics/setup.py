@@ -18,6 +18,6 @@ setup(
     license="Apache-2.0",
     extras_require={"test": ["pytest"]},  # tells colcon which test runner to use
     entry_points={
-        "console_scripts": ["gpu_kinematics_node = kin_common.entry:gpu_kinematics.node.main"]
+        "console_scripts": ["gpu_kinematics_node = kin_ros.entry:gpu_kinematics.node.main"]
     },
 )

@@ -20,5 +20,5 @@ setup(
     description="Hierarchical decomposition, kinematic abstraction and IK of large linkages.",
     license="Apache-2.0",
     extras_require={"test": ["pytest"]},  # tells colcon which test runner to use
-    entry_points={"console_scripts": ["hier_ik_node = kin_common.entry:hier_ik.node.main"]},
+    entry_points={"console_scripts": ["hier_ik_node = kin_ros.entry:hier_ik.node.main"]},
 )

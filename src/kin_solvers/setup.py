@@ -19,7 +19,7 @@ setup(
     extras_require={"test": ["pytest"]},  # tells colcon which test runner to use
     entry_points={
         "console_scripts": [
-            "kin_solvers_node = kin_common.entry:kin_solvers.node.main",
+            "kin_solvers_node = kin_ros.entry:kin_solvers.node.main",
             "kin_solvers = kin_solvers.command:main",
         ]
     },

@@ -19,8 +19,8 @@ setup(
     extras_require={"test": ["pytest"]},  # tells colcon which test runner to use
     entry_points={
         "console_scripts": [
-            "dashboard = kin_common.entry:kin_tools.dashboard.node.main",
-            "stack_monitor = kin_common.entry:kin_tools.monitor.main",
+            "dashboard = kin_ros.entry:kin_tools.dashboard.node.main",
+            "stack_monitor = kin_ros.entry:kin_tools.monitor.main",
         ]
     },
 )

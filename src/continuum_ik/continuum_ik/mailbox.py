@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from continuum_ik.rod import Array
-from kin_common.threads import report_error, start_thread
+from kin_core.threads import report_error, start_thread
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,16 +25,16 @@ from continuum_ik.rod import Array
 from continuum_ik.solver import Batch, ContinuumSolver, IKResult
 from continuum_ik.sweep import draw_sweep, sweep_workspace
 from continuum_ik.trajectory import START, benchmark_trajectory
-from kin_common.arrays import from_field, to_field
-from kin_common.checks import count
-from kin_common.errors import InvalidInput, StatusCode
-from kin_common.loop import PeriodicLoop
-from kin_common.node import KinNode
-from kin_common.node import run as run_node
-from kin_common.parameters import ParameterSet, parameter
-from kin_common.qos import COMMAND, STATE
-from kin_common.rotations import matrix_to_quaternion
-from kin_common.task import Progress, Task
+from kin_core.checks import count
+from kin_core.errors import InvalidInput, StatusCode
+from kin_core.loop import PeriodicLoop
+from kin_core.rotations import matrix_to_quaternion
+from kin_core.task import Progress, Task
+from kin_ros.arrays import from_field, to_field
+from kin_ros.node import KinNode
+from kin_ros.node import run as run_node
+from kin_ros.parameters import ParameterSet, parameter
+from kin_ros.qos import COMMAND, STATE
 
 LEGS = 6
 

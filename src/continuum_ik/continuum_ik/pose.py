@@ -10,8 +10,8 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from continuum_ik.rod import KERNEL, Array
-from kin_common.errors import InvalidInput
-from kin_common.rotations import quaternion_to_matrix
+from kin_core.errors import InvalidInput
+from kin_core.rotations import quaternion_to_matrix
 
 #: Largest |R'R - I| of a rotation matrix that is taken for one.
 ORTHONORMAL = 1e-6

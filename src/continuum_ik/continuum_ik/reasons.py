@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Codes of kin_common.errors.StatusCode that kernels return.
+# Codes of kin_core.errors.StatusCode that kernels return.
 SUCCESS, INVALID_INPUT, UNREACHABLE, NOT_CONVERGED, CANCELLED = 0, 1, 2, 3, 5
 
 # Reasons.

@@ -95,7 +95,7 @@ def test_missing_file(tmp_path):
 
 @pytest.mark.parametrize("tolerance", [0.0, -1.0, 1.0, math.nan, math.inf, 1e-30])
 def test_tolerance_is_checked(tolerance):
-    from kin_common.errors import InvalidInput
+    from kin_core.errors import InvalidInput
 
     with pytest.raises(InvalidInput, match="tolerance"):
         ContinuumSolver(tolerance=tolerance)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ft_controller.arm import Arm
 from ft_controller.errors import ArmError
-from kin_common import checks
-from kin_common.errors import InvalidInput
-from kin_common.parameters import ParameterSet, parameter
+from kin_core import checks
+from kin_core.errors import InvalidInput
+from kin_ros.parameters import ParameterSet, parameter
 
 __all__ = ["ArmParameters", "joint_index", "joint_values"]
 

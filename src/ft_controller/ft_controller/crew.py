@@ -39,8 +39,8 @@ from ft_controller.layout import (
 )
 from ft_controller.processor import CONTROLLERS, PARALLEL, SERIAL
 from ft_controller.scheduling import VOTER, raise_thread
-from kin_common import checks
-from kin_common.errors import InvalidInput
+from kin_core import checks
+from kin_core.errors import InvalidInput
 
 __all__ = ["RECONFIGURATIONS", "Crew", "Processor", "Tick", "Timing", "warm"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kin_common.errors import InvalidInput, KinError, LimitExceeded, Unreachable
+from kin_core.errors import InvalidInput, KinError, LimitExceeded, Unreachable
 
 __all__ = ["ArmError", "CrewError", "FtError", "GoalError", "ScheduleError", "TooLarge"]
 

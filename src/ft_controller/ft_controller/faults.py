@@ -16,9 +16,9 @@ from typing import Any
 
 from ft_controller.errors import ScheduleError
 from ft_controller.layout import MAX_PROCESSORS
-from kin_common import checks
-from kin_common.errors import InvalidInput
-from kin_common.yamls import load_yaml
+from kin_core import checks
+from kin_core.errors import InvalidInput
+from kin_core.yamls import load_yaml
 
 __all__ = ["KINDS", "MAX_FAULTS", "SIGNALS", "Fault", "FaultTable", "load_schedule"]
 

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from ft_controller.errors import ArmError
 from ft_controller.trajectory import Trajectory
-from kin_common import checks
-from kin_common.errors import InvalidInput
+from kin_core import checks
+from kin_core.errors import InvalidInput
 
 __all__ = ["Entry", "Follower"]
 

@@ -30,8 +30,8 @@ from ft_controller.follower import Entry, Follower
 from ft_controller.governor import Reason, State
 from ft_controller.motion_watch import MotionWatch
 from ft_controller.trajectory import Trajectory
-from kin_common import checks
-from kin_common.threads import start_thread
+from kin_core import checks
+from kin_core.threads import start_thread
 
 __all__ = ["ControlLoop", "Snapshot", "SteppedLoop"]
 

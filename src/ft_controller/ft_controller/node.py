@@ -31,13 +31,13 @@ from ft_controller.motion_watch import MotionWatch
 from ft_controller.planner import plan
 from ft_controller.processor import CONTROLLERS
 from ft_controller.trajectory import Trajectory
-from kin_common import checks
-from kin_common.arrays import from_field, to_field
-from kin_common.errors import InvalidInput
-from kin_common.node import KinNode, run
-from kin_common.parameters import parameter
-from kin_common.qos import COMMAND, SENSOR, STATE
-from kin_common.task import Task
+from kin_core import checks
+from kin_core.errors import InvalidInput
+from kin_core.task import Task
+from kin_ros.arrays import from_field, to_field
+from kin_ros.node import KinNode, run
+from kin_ros.parameters import parameter
+from kin_ros.qos import COMMAND, SENSOR, STATE
 
 __all__ = ["FtController", "FtParameters", "main"]
 

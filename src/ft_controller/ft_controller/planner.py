@@ -24,9 +24,9 @@ from ft_controller import dynamics
 from ft_controller.arm import Arm
 from ft_controller.errors import ArmError, GoalError
 from ft_controller.trajectory import Trajectory
-from kin_common import checks
-from kin_common.errors import InvalidInput
-from kin_common.task import Task
+from kin_core import checks
+from kin_core.errors import InvalidInput
+from kin_core.task import Task
 
 __all__ = ["Plan", "plan"]
 

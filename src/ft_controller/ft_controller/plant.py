@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ft_controller import dynamics
 from ft_controller.arm import Arm
 from ft_controller.errors import ArmError
-from kin_common import checks
+from kin_core import checks
 
 __all__ = ["Plant"]
 

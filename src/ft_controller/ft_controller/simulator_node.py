@@ -20,14 +20,14 @@ from ft_controller.governor import Limits
 from ft_controller.markers import ACTUAL, arm_marker
 from ft_controller.plant import Plant
 from ft_controller.scheduling import SIMULATOR, raised
-from kin_common import checks
-from kin_common.arrays import from_field, to_field
-from kin_common.errors import InvalidInput
-from kin_common.loop import PeriodicLoop
-from kin_common.node import KinNode, run
-from kin_common.parameters import parameter
-from kin_common.qos import COMMAND, STATE
-from kin_common.task import Task
+from kin_core import checks
+from kin_core.errors import InvalidInput
+from kin_core.loop import PeriodicLoop
+from kin_core.task import Task
+from kin_ros.arrays import from_field, to_field
+from kin_ros.node import KinNode, run
+from kin_ros.parameters import parameter
+from kin_ros.qos import COMMAND, STATE
 
 __all__ = ["ArmSimulator", "SimulatorParameters", "main"]
 

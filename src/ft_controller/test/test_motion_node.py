@@ -20,8 +20,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ft_controller.node import FtController
 from ft_controller.simulator_node import ArmSimulator
-from kin_common.qos import COMMAND, SENSOR, STATE
-from kin_common.testing import wait_until
+from kin_ros.qos import COMMAND, SENSOR, STATE
+from kin_testing.fixtures import wait_until
 
 pytestmark = pytest.mark.node
 

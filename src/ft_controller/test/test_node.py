@@ -15,8 +15,8 @@ from visualization_msgs.msg import Marker
 
 from ft_controller.node import FtController
 from ft_controller.simulator_node import ArmSimulator
-from kin_common.qos import COMMAND, SENSOR
-from kin_common.testing import wait_until
+from kin_ros.qos import COMMAND, SENSOR
+from kin_testing.fixtures import wait_until
 
 pytestmark = pytest.mark.node
 

@@ -29,7 +29,7 @@ from gpu_kinematics.cuda import CudaBackend
 from gpu_kinematics.errors import BackendError, DeltaInput
 from gpu_kinematics.geometry import Geometry, Limits
 from gpu_kinematics.kernels import OPS, OPTIONS
-from kin_common import checks
+from kin_core import checks
 
 __all__ = [
     "BACKENDS",

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from kin_common.threads import OnError, report_error, start_thread
+from kin_core.threads import OnError, report_error, start_thread
 
 __all__ = ["Mailbox"]
 

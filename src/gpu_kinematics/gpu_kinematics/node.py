@@ -33,12 +33,12 @@ from gpu_kinematics.render import MODES
 from gpu_kinematics.status import summary
 from gpu_kinematics.trajectory import Fleet, Move
 from gpu_kinematics.workspace import map_workspace
-from kin_common.arrays import from_field, to_field
-from kin_common.errors import StatusCode
-from kin_common.node import KinNode, run
-from kin_common.parameters import ParameterSet, parameter
-from kin_common.qos import SENSOR, STATE
-from kin_common.task import Task
+from kin_core.errors import StatusCode
+from kin_core.task import Task
+from kin_ros.arrays import from_field, to_field
+from kin_ros.node import KinNode, run
+from kin_ros.parameters import ParameterSet, parameter
+from kin_ros.qos import SENSOR, STATE
 
 __all__ = ["GpuKinematicsNode", "GpuKinematicsParameters", "main"]
 

@@ -17,8 +17,8 @@ from gpu_kinematics.arrays import LAYOUTS, check_dtype, host_array, is_device_ar
 from gpu_kinematics.call import Call, Group, rows_of
 from gpu_kinematics.delta import Delta
 from gpu_kinematics.errors import DeltaInput
-from kin_common import checks
-from kin_common.task import Task
+from kin_core import checks
+from kin_core.task import Task
 
 __all__ = ["KINDS", "Fleet", "Move", "Trajectory"]
 

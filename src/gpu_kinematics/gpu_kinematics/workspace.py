@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from gpu_kinematics.call import Call, Group
 from gpu_kinematics.delta import Delta
 from gpu_kinematics.errors import DeltaInput, DeltaLimit
-from kin_common import checks
-from kin_common.task import Task
+from kin_core import checks
+from kin_core.task import Task
 
 __all__ = ["Workspace", "largest_cube", "map_workspace"]
 

@@ -256,7 +256,7 @@ def test_geometry_of_another_batch_size():
     ],
 )
 def test_bad_settings_are_refused(make):
-    from kin_common.errors import InvalidInput
+    from kin_core.errors import InvalidInput
 
     with pytest.raises(InvalidInput):
         make()

@@ -5,8 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from kin_common.arrays import from_field, to_field
-from kin_common.errors import StatusCode
+from kin_core.errors import StatusCode
+from kin_ros.arrays import from_field, to_field
 
 pytest.importorskip("kin_interfaces.srv", reason="the workspace is not built")
 
@@ -20,8 +20,8 @@ from visualization_msgs.msg import MarkerArray
 from gpu_kinematics import SEED_GEOMETRY, Delta, Geometry
 from gpu_kinematics.mailbox import Mailbox
 from gpu_kinematics.node import GpuKinematicsNode
-from kin_common.qos import SENSOR, STATE
-from kin_common.testing import wait_until
+from kin_ros.qos import SENSOR, STATE
+from kin_testing.fixtures import wait_until
 
 pytestmark = pytest.mark.node
 SOLVE = "/gpu_kinematics/solve_delta"

@@ -18,8 +18,8 @@ from hier_ik.linkage import Linkage, Sublinkage
 from hier_ik.solver import Solver
 from hier_ik.spanning import assign_roles
 from hier_ik.validation import validate
-from kin_common import checks
-from kin_common.task import Task
+from kin_core import checks
+from kin_core.task import Task
 
 __all__ = ["Properness", "check_proper", "encapsulate", "substitute"]
 

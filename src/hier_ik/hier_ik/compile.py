@@ -19,7 +19,7 @@ from hier_ik.decompose import Decomposition
 from hier_ik.joints import ROT_AXIS, ROT_FREE, ROT_FULL
 from hier_ik.kernels import LAMBDA_START
 from hier_ik.linkage import Goal, Joint, Linkage
-from kin_common.rotations import inverse_transform
+from kin_core.rotations import inverse_transform
 
 __all__ = ["Compiled", "Packed", "compile_linkage"]
 

@@ -18,10 +18,10 @@ from visualization_msgs.msg import Marker, MarkerArray
 from hier_ik.decompose import Decomposition
 from hier_ik.linkage import GOAL_ROWS, Linkage, frame
 from hier_ik.solver import Residual, Solution, Solver
-from kin_common import checks
-from kin_common.arrays import to_field
-from kin_common.errors import InvalidInput
-from kin_common.rotations import matrix_to_quaternion, quaternion_to_matrix
+from kin_core import checks
+from kin_core.errors import InvalidInput
+from kin_core.rotations import matrix_to_quaternion, quaternion_to_matrix
+from kin_ros.arrays import to_field
 
 Array = NDArray[np.float64]
 

@@ -15,10 +15,10 @@ from hier_ik.errors import LinkageError
 from hier_ik.linkage import Goal, Joint, Linkage, frame
 from hier_ik.spanning import assign_roles
 from hier_ik.validation import validate
-from kin_common import checks
-from kin_common.errors import InvalidInput
-from kin_common.rotations import matrix_to_quaternion, quaternion_to_matrix
-from kin_common.yamls import load_yaml
+from kin_core import checks
+from kin_core.errors import InvalidInput
+from kin_core.rotations import matrix_to_quaternion, quaternion_to_matrix
+from kin_core.yamls import load_yaml
 
 __all__ = ["apply_edits", "dump_linkage", "load_linkage"]
 

@@ -34,15 +34,15 @@ from hier_ik.mjcf import load_mjcf_linkage
 from hier_ik.solver import MODES, Solver, SolverOptions
 from hier_ik.tower import tower
 from hier_ik.urdf import load_urdf_linkage
-from kin_common import checks
-from kin_common.arrays import from_field
-from kin_common.errors import InvalidInput, StatusCode
-from kin_common.loop import PeriodicLoop
-from kin_common.node import KinNode, run
-from kin_common.parameters import ParameterSet, parameter
-from kin_common.qos import COMMAND, LATCHED, STATE
-from kin_common.task import Progress, Task
-from kin_common.yamls import load_yaml
+from kin_core import checks
+from kin_core.errors import InvalidInput, StatusCode
+from kin_core.loop import PeriodicLoop
+from kin_core.task import Progress, Task
+from kin_core.yamls import load_yaml
+from kin_ros.arrays import from_field
+from kin_ros.node import KinNode, run
+from kin_ros.parameters import ParameterSet, parameter
+from kin_ros.qos import COMMAND, LATCHED, STATE
 
 __all__ = ["HierNode", "HierParameters", "main"]
 

@@ -31,9 +31,9 @@ from hier_ik.solution import Places, Posture, Residual, Solution, SolverOptions
 from hier_ik.spanning import assign_roles
 from hier_ik.split import outer_name, split_closures
 from hier_ik.validation import validate
-from kin_common import checks
-from kin_common.errors import InvalidInput, StatusCode
-from kin_common.task import Task
+from kin_core import checks
+from kin_core.errors import InvalidInput, StatusCode
+from kin_core.task import Task
 
 __all__ = ["MODES", "Residual", "Solution", "Solver", "SolverOptions"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from hier_ik import Solver, SolverOptions
-from kin_common.errors import StatusCode
-from kin_common.task import Task
+from kin_core.errors import StatusCode
+from kin_core.task import Task
 
 sys.path.insert(0, str(Path(__file__).parent))
 from hard_linkages import hard_linkage

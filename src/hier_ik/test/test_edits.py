@@ -18,7 +18,7 @@ from hier_ik import (
     tower,
     validate,
 )
-from kin_common.errors import InvalidInput, LimitExceeded
+from kin_core.errors import InvalidInput, LimitExceeded
 
 sys.path.insert(0, str(Path(__file__).parent))
 from random_linkages import DISPOSITIONS, TYPES, add_random_closure, random_linkage

@@ -12,7 +12,7 @@ from hier_ik import layout as at
 from hier_ik.iteration import all_kinematics, component_matrix
 from hier_ik.joints import joint_coordinates, joint_motion
 from hier_ik.spanning import reversed_joint
-from kin_common.rotations import exp_so3, log_so3
+from kin_core.rotations import exp_so3, log_so3
 
 TYPES = list(JOINT_TYPES)
 

@@ -18,8 +18,8 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from hier_ik import dump_linkage, tower
 from hier_ik.node import HierNode
-from kin_common.qos import COMMAND
-from kin_common.testing import wait_until
+from kin_ros.qos import COMMAND
+from kin_testing.fixtures import wait_until
 
 pytestmark = pytest.mark.node
 

@@ -10,7 +10,7 @@ import pytest
 
 from hier_ik import Linkage, Solver, SolverOptions, frame, tower
 from hier_ik.reach import beyond_reach, on_one_level, other_starts
-from kin_common.errors import StatusCode
+from kin_core.errors import StatusCode
 
 sys.path.insert(0, str(Path(__file__).parent))
 from mechanisms import delta
@@ -173,7 +173,7 @@ def test_no_start_is_outside_the_limits_and_the_first_is_the_present_one():
 @pytest.mark.parametrize("how", ["end", "few", "cancelled"])
 def test_no_goal_opens_a_real_loop(how):
     """Five bars pulled anywhere: the loop is as closed as it was."""
-    from kin_common.task import Task
+    from kin_core.task import Task
 
     opened = []
     for k in range(60):

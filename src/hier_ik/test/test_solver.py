@@ -13,9 +13,9 @@ import pytest
 
 from hier_ik import Linkage, LinkageError, Solver, SolverOptions, dump_linkage, frame, tower
 from hier_ik.tower import block_posture
-from kin_common.errors import InvalidInput, StatusCode
-from kin_common.rotations import exp_so3
-from kin_common.task import Task
+from kin_core.errors import InvalidInput, StatusCode
+from kin_core.rotations import exp_so3
+from kin_core.task import Task
 
 sys.path.insert(0, str(Path(__file__).parent))
 from random_linkages import random_linkage

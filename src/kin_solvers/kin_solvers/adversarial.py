@@ -27,8 +27,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kin_common.rotations import exp_so3, inverse_transform, transform
-from kin_common.task import Task
+from kin_core.rotations import exp_so3, inverse_transform, transform
+from kin_core.task import Task
 from kin_solvers import double_double
 from kin_solvers.errors import MechanismError
 from kin_solvers.folding import UNIT_ROUNDOFF

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kin_common import checks
-from kin_common.task import Task
+from kin_core import checks
+from kin_core.task import Task
 from kin_solvers import border
 from kin_solvers.errors import SettingsError
 from kin_solvers.manifold import Manifold

@@ -7,8 +7,8 @@ import json
 import sys
 from pathlib import Path
 
-from kin_common.errors import KinError
-from kin_common.task import Progress, Task
+from kin_core.errors import KinError
+from kin_core.task import Progress, Task
 from kin_solvers import library
 from kin_solvers.components import Component
 from kin_solvers.mechanism import Mechanism

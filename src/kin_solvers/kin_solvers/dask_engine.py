@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from kin_common.task import Task
-from kin_common.threads import last_resort, start_thread
+from kin_core.task import Task
+from kin_core.threads import last_resort, start_thread
 from kin_solvers.errors import SettingsError
 from kin_solvers.frontier import Frontier, Local, Search, Step, Work, run_rounds
 from kin_solvers.manifold import Counters

@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kin_common.task import STOP_CANCELLED, Task
+from kin_core.task import STOP_CANCELLED, Task
 from kin_solvers.boxes import Boxes, Outcome
 from kin_solvers.manifold import Counters
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kin_common import checks
-from kin_common.checks import shown
-from kin_common.errors import InvalidInput
-from kin_common.rotations import inverse_transform, quaternion_to_matrix, rpy_to_matrix
-from kin_common.yamls import load_yaml
+from kin_core import checks
+from kin_core.checks import shown
+from kin_core.errors import InvalidInput
+from kin_core.rotations import inverse_transform, quaternion_to_matrix, rpy_to_matrix
+from kin_core.yamls import load_yaml
 from kin_solvers import border
 from kin_solvers.errors import MechanismError, SizeError
 from kin_solvers.mechanism import (

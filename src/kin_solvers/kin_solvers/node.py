@@ -19,14 +19,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import ColorRGBA, String
 from visualization_msgs.msg import Marker, MarkerArray
 
-from kin_common.arrays import from_field, to_field
-from kin_common.errors import Cancelled, InvalidInput, LimitExceeded, StatusCode
-from kin_common.node import KinNode, run
-from kin_common.parameters import ParameterSet, parameter
-from kin_common.qos import LATCHED, STATE
-from kin_common.rotations import quaternion_to_matrix, transform
-from kin_common.task import Progress, Task
-from kin_common.urdf import Urdf, load_closures, load_urdf
+from kin_core.errors import Cancelled, InvalidInput, LimitExceeded, StatusCode
+from kin_core.rotations import quaternion_to_matrix, transform
+from kin_core.task import Progress, Task
+from kin_core.urdf import Urdf, load_closures, load_urdf
+from kin_ros.arrays import from_field, to_field
+from kin_ros.node import KinNode, run
+from kin_ros.parameters import ParameterSet, parameter
+from kin_ros.qos import LATCHED, STATE
 from kin_solvers import library
 from kin_solvers.all_ik import solve_all_ik
 from kin_solvers.manifold import Manifold

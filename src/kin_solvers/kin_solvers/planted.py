@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kin_common.rotations import exp_so3, inverse_transform, transform
+from kin_core.rotations import exp_so3, inverse_transform, transform
 from kin_solvers import fast_kernels, planar_kernels, platform_kernels
 from kin_solvers.errors import CuikError
 from kin_solvers.fast_kernels import jit

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kin_common.task import Task
+from kin_core.task import Task
 from kin_solvers.certificate import Certifier, Proof, Region, Regions
 from kin_solvers.clusters import clusters_of, connect
 from kin_solvers.system import System

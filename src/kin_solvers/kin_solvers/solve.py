@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kin_common.checks import shown
-from kin_common.task import Task
+from kin_core.checks import shown
+from kin_core.task import Task
 from kin_solvers import border, fast_kernels, planar_kernels, platform_kernels
 from kin_solvers.boxes import Boxes, Outcome
 from kin_solvers.errors import RequestError, SettingsError

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kin_common.rotations import inverse_transform
+from kin_core.rotations import inverse_transform
 from kin_solvers.folding import UNIT_ROUNDOFF, Folded, fold
 from kin_solvers.mechanism import Constant, Loop, Mechanism
 

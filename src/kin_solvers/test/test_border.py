@@ -10,9 +10,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kin_common.errors import InvalidInput, LimitExceeded
-from kin_common.task import Task
-from kin_common.urdf import Closure, load_urdf
+from kin_core.errors import InvalidInput, LimitExceeded
+from kin_core.task import Task
+from kin_core.urdf import Closure, load_urdf
 from kin_solvers import (
     Constant,
     CuikError,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kin_common.task import Task
+from kin_core.task import Task
 from kin_solvers import (
     Constant,
     Loop,

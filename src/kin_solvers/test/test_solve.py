@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from kin_common.task import Task
+from kin_core.task import Task
 from kin_solvers import (
     Constant,
     Loop,

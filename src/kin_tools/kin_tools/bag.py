@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kin_common.errors import InvalidInput, KinError
-from kin_common.yamls import LIMIT_BYTES, load_yaml
+from kin_core.errors import InvalidInput, KinError
+from kin_core.yamls import LIMIT_BYTES, load_yaml
 from kin_tools.options import bag_parser
 
 __all__ = ["main"]

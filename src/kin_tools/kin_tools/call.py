@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kin_common.errors import InvalidInput, KinError, StatusCode
-from kin_common.yamls import LIMIT_BYTES, load_yaml
+from kin_core.errors import InvalidInput, KinError, StatusCode
+from kin_core.yamls import LIMIT_BYTES, load_yaml
 from kin_tools.options import call_parser
 
 __all__ = ["main", "status_text"]

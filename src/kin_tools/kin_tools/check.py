@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kin_common.errors import InvalidInput, KinError, StatusCode
-from kin_common.yamls import LIMIT_BYTES, load_yaml
+from kin_core.errors import InvalidInput, KinError, StatusCode
+from kin_core.yamls import LIMIT_BYTES, load_yaml
 from kin_tools.call import status_text
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node, NodeNameNonExistentError
 from rclpy.signals import SignalHandlerOptions
 
-from kin_common.errors import SolveTimeout, Unreachable
-from kin_common.executor import make_executor
+from kin_core.errors import SolveTimeout, Unreachable
+from kin_ros.executor import make_executor
 
 __all__ = ["Client", "open_client"]
 

@@ -22,7 +22,7 @@ from rosidl_parser.definition import (
     NamespacedType,
 )
 
-from kin_common.errors import InvalidInput
+from kin_core.errors import InvalidInput
 
 __all__ = ["find_type", "fill", "show", "to_plain"]
 

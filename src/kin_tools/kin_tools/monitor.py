@@ -11,11 +11,11 @@ from diagnostic_msgs.msg import DiagnosticArray
 from kin_interfaces.msg import NodeState, StackState
 from kin_interfaces.srv import CheckReady
 
-from kin_common.errors import InvalidInput, NotConverged
-from kin_common.node import KinNode, run
-from kin_common.parameters import ParameterSet, parameter
-from kin_common.qos import LATCHED, STATE
-from kin_common.task import Task
+from kin_core.errors import InvalidInput, NotConverged
+from kin_core.task import Task
+from kin_ros.node import KinNode, run
+from kin_ros.parameters import ParameterSet, parameter
+from kin_ros.qos import LATCHED, STATE
 from kin_tools.graph_watch import GraphWatch, resolve_name
 from kin_tools.stack_book import Health, StackView
 

@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from defusedxml import ElementTree
 
-from kin_common.errors import InvalidInput
+from kin_core.errors import InvalidInput
 
 __all__ = ["Rights", "main", "moved", "read_policy", "rights_of", "write_policy"]
 

@@ -100,7 +100,7 @@ def _digest(cache: Path, program: str) -> str:
     package = Path(program).parent.name
     stamps = cache.parent / "numba-stamps"
     try:
-        return "\n".join((stamps / name).read_text() for name in (package, "kin_common"))
+        return "\n".join((stamps / name).read_text() for name in (package, "kin_core"))
     except OSError:
         return ""
 

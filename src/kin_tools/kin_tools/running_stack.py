@@ -17,7 +17,7 @@ import psutil
 from kin_interfaces.srv import CheckReady
 from lifecycle_msgs.srv import GetState
 
-from kin_common.errors import NotConverged, SolveTimeout, Unreachable
+from kin_core.errors import NotConverged, SolveTimeout, Unreachable
 from kin_tools.check import Question, read_questions
 from kin_tools.client import Client, open_client
 from kin_tools.launch import find_launch_file

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from kin_common.errors import InvalidInput
+from kin_core.errors import InvalidInput
 from kin_tools.check import Question, read_questions
 from kin_tools.claims import NameTaken, claim_names
 from kin_tools.errors import ArgumentProblem

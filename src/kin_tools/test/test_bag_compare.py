@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rosbags.typesys import Stores, get_typestore
 
-from kin_common.errors import InvalidInput
+from kin_core.errors import InvalidInput
 from kin_tools.bags import report
 from kin_tools.bags.compare import Rule, Tolerances, compare
 

@@ -19,8 +19,8 @@ from rclpy.serialization import serialize_message
 from rosbags.rosbag2 import Reader
 from sensor_msgs.msg import JointState
 
-from kin_common.errors import InvalidInput
-from kin_common.qos import LATCHED, SENSOR
+from kin_core.errors import InvalidInput
+from kin_ros.qos import LATCHED, SENSOR
 from kin_tools.bag import main
 from kin_tools.bags.reader import Selection, open_bag
 from kin_tools.bags.record import to_bag_qos

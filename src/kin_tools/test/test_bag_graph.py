@@ -21,11 +21,11 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from kin_common.errors import InvalidInput
-from kin_common.node import KinNode
-from kin_common.parameters import ParameterSet
-from kin_common.qos import LATCHED, SENSOR, STATE
-from kin_common.testing import wait_until
+from kin_core.errors import InvalidInput
+from kin_ros.node import KinNode
+from kin_ros.parameters import ParameterSet
+from kin_ros.qos import LATCHED, SENSOR, STATE
+from kin_testing.fixtures import wait_until
 from kin_tools.bag import main
 from kin_tools.bags.ask import read_exchanges, record_exchanges
 from kin_tools.bags.compare import Tolerances

@@ -5,9 +5,9 @@ from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from kin_common.errors import Unreachable
-from kin_common.qos import SENSOR
-from kin_common.testing import wait_until
+from kin_core.errors import Unreachable
+from kin_ros.qos import SENSOR
+from kin_testing.fixtures import wait_until
 from kin_tools.client import open_client
 
 pytestmark = pytest.mark.node

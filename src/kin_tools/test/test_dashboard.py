@@ -13,10 +13,10 @@ from rclpy.parameter import Parameter
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from kin_common.errors import KinError
-from kin_common.node import KinNode
-from kin_common.parameters import ParameterSet
-from kin_common.testing import wait_until
+from kin_core.errors import KinError
+from kin_ros.node import KinNode
+from kin_ros.parameters import ParameterSet
+from kin_testing.fixtures import wait_until
 from kin_tools.dashboard.controller import ControllerPanel
 from kin_tools.dashboard.cuik import along_curve
 from kin_tools.dashboard.markers import MarkerScene
@@ -301,7 +301,7 @@ class Looking:
 
 @pytest.mark.node
 def test_a_panel_that_failed_once_recovers_and_the_others_go_on(ros, monkeypatch):
-    monkeypatch.setattr("kin_common.diagnostics._SHOWN", 0.5)
+    monkeypatch.setattr("kin_ros.diagnostics._SHOWN", 0.5)
     dashboard = ros.add(Dashboard, {"port": 0, "rate": 20.0})
     drawn = {panel.key: 0 for panel in dashboard.panels}
     for panel in dashboard.panels:

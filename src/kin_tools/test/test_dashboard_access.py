@@ -17,8 +17,8 @@ from websockets.datastructures import Headers
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from kin_common.errors import KinError
-from kin_common.testing import wait_until
+from kin_core.errors import KinError
+from kin_testing.fixtures import wait_until
 from kin_tools.dashboard.access import Access, is_loopback, own_names
 from kin_tools.dashboard.node import Dashboard, free_port
 from kin_tools.dashboard.server import LoopEvent, guarded_server

@@ -17,10 +17,10 @@ from ft_controller.node import FtController
 from ft_controller.simulator_node import ArmSimulator
 from gpu_kinematics.node import GpuKinematicsNode
 from hier_ik.node import HierNode
-from kin_common.parameters import describe
-from kin_common.qos import LATCHED
-from kin_common.testing import wait_until
+from kin_ros.parameters import describe
+from kin_ros.qos import LATCHED
 from kin_solvers.node import KinSolversNode
+from kin_testing.fixtures import wait_until
 from kin_tools.dashboard.node import Dashboard
 from kin_tools.monitor import StackMonitor
 
@@ -40,11 +40,11 @@ NODES = {
 
 #: Modules that make threads or timers of their own, and why they may.
 ALLOWED = {
-    "kin_common/threads.py": "the one that all others use",
-    "kin_common/node.py": "the timers of all nodes, guarded",
-    "kin_common/answers.py": "sends answers again; what it raises is met by the executor's guard",
-    "kin_common/diagnostics.py": "publishes once a second; the same",
-    "kin_common/testing.py": "fixtures of tests, which fail loudly",
+    "kin_core/threads.py": "the one that all others use",
+    "kin_ros/node.py": "the timers of all nodes, guarded",
+    "kin_ros/answers.py": "sends answers again; what it raises is met by the executor's guard",
+    "kin_ros/diagnostics.py": "publishes once a second; the same",
+    "kin_testing/fixtures.py": "fixtures of tests, which fail loudly",
     "kin_solvers/paper.py": "hands its threads' exceptions to the one who waits for them",
     "kin_tools/setup_workspace.py": "runs before anything is installed",
 }
@@ -85,7 +85,7 @@ def test_no_thread_and_no_timer_is_made_that_could_end_unseen():
             made = getattr(called, "attr", getattr(called, "id", ""))
             if made in makers and name not in ALLOWED:
                 found.setdefault(name, []).append(f"line {node.lineno}: {made}")
-    assert not found, f"use KinNode.every, loop or thread, or kin_common.threads: {found}"
+    assert not found, f"use KinNode.every, loop or thread, or kin_core.threads: {found}"
 
 
 @pytest.mark.parametrize("kind", NODES, ids=lambda kind: kind.__name__)
@@ -100,7 +100,7 @@ def test_what_names_a_file_can_be_set_only_at_the_start(kind):
 @pytest.mark.node
 @pytest.mark.parametrize("kind", NODES, ids=lambda kind: kind.__name__)
 def test_each_of_its_loops_is_killed_and_found_out(ros, kind, monkeypatch):
-    monkeypatch.setattr("kin_common.diagnostics._SHOWN", 1e9)  # until all of it has been seen
+    monkeypatch.setattr("kin_ros.diagnostics._SHOWN", 1e9)  # until all of it has been seen
     node = ros.add(kind, NODES[kind])
     if kind is not StackMonitor:
         ros.add(StackMonitor)
@@ -153,7 +153,7 @@ def test_each_of_its_loops_is_killed_and_found_out(ros, kind, monkeypatch):
         last = [s for array in diagnoses[-3:] for s in array.status if s.name == full]
         return last and "Killed" not in last[-1].message
 
-    monkeypatch.setattr("kin_common.diagnostics._SHOWN", 0.0)
+    monkeypatch.setattr("kin_ros.diagnostics._SHOWN", 0.0)
     for guarded in all_of_them:
         if guarded not in selves:
             node.recovered(guarded.what)  # as the next message would do

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from kin_common.errors import InvalidInput
+from kin_core.errors import InvalidInput
 from kin_tools.bags.ask import SentMessage
 from kin_tools.bags.compare import compare
 from kin_tools.bags.golden import FOLDER, check_golden, read_goldens, variants

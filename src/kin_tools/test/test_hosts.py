@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 import psutil
 import pytest
 
-from kin_common.testing import wait_until
+from kin_testing.fixtures import wait_until
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 
@@ -159,7 +159,7 @@ CALLER = """
 import sys, time
 from kin_interfaces.srv import CheckReady, SolveDelta
 from kin_tools.client import open_client
-from kin_common.errors import KinError
+from kin_core.errors import KinError
 
 # Inverse kinematics on the axis, below the base: three equal angles.
 robot = SolveDelta.Request(operation=SolveDelta.Request.INVERSE, count=1, data=[0.0, 0.0, -0.06])

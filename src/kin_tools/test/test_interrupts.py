@@ -160,7 +160,7 @@ def test_compilers_end_with_the_one_who_started_them(tmp_path):
     (tmp_path / "lib" / "package").mkdir(parents=True)
     (tmp_path / "numba-stamps").mkdir()
     (tmp_path / "numba").mkdir()
-    for name in ("package", "kin_common"):
+    for name in ("package", "kin_core"):
         (tmp_path / "numba-stamps" / name).write_text("a digest")
     program = tmp_path / "lib" / "package" / "compiler"
     program.write_text(f"#!{sys.executable} -S\nimport time\ntime.sleep(600)\n")

@@ -9,7 +9,7 @@ from rcl_interfaces.msg import ParameterValue
 from sensor_msgs.msg import Image, Imu, JointState, NavSatFix, RegionOfInterest
 from std_msgs.msg import ByteMultiArray
 
-from kin_common.errors import InvalidInput
+from kin_core.errors import InvalidInput
 from kin_tools.messages import fill, find_type, show, to_plain
 
 

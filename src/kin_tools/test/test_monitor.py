@@ -4,8 +4,8 @@ import pytest
 from kin_interfaces.msg import NodeState, SolveStatus, StackState
 from kin_interfaces.srv import CheckReady
 
-from kin_common.qos import LATCHED
-from kin_common.testing import wait_until
+from kin_ros.qos import LATCHED
+from kin_testing.fixtures import wait_until
 from kin_tools.monitor import StackMonitor
 
 pytestmark = pytest.mark.node
@@ -157,7 +157,7 @@ def test_many_wait_at_once_and_a_short_question_is_answered_meanwhile(ros):
     "parameters", [{"silence": 0.2, "period": 0.5}, {"period": -1.0}, {"silence": float("nan")}]
 )
 def test_parameters_are_refused(ros, parameters):
-    from kin_common.errors import InvalidInput
+    from kin_core.errors import InvalidInput
 
     with pytest.raises((InvalidInput, AssertionError)):
         ros.add(StackMonitor, parameters)

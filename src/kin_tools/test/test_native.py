@@ -94,8 +94,7 @@ def undeclared(package, files, known):
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 def test_every_import_is_declared(package):
-    testing = package / package.name / "testing.py"  # a pytest plugin: tests load it, nodes do not
-    files = [path for path in (package / package.name).rglob("*.py") if path != testing]
+    files = [*(package / package.name).rglob("*.py")]
     missing = undeclared(package, files, declared(package, tests=False))
     assert not missing, f"{package.name}/package.xml lacks: {', '.join(missing)}"
 
@@ -103,8 +102,8 @@ def test_every_import_is_declared(package):
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 def test_every_import_of_the_tests_is_declared(package):
     """With the conftest of the whole and the plugin it loads, which ``colcon test`` runs too."""
-    shared = [ROOT / "conftest.py", ROOT / "src/kin_common/kin_common/testing.py"]
-    known = declared(package) | declared(ROOT / "src/kin_common", tests=False)
+    shared = [ROOT / "conftest.py", ROOT / "src/kin_testing/kin_testing/fixtures.py"]
+    known = declared(package) | declared(ROOT / "src/kin_testing", tests=False) | {"kin_testing"}
     missing = undeclared(package, [*(package / "test").rglob("*.py"), *shared], known)
     assert not missing, f"{package.name}/package.xml lacks: {', '.join(missing)}"
 
@@ -188,10 +187,10 @@ def test_colcon_test_works(tmp_path):
     """Colcon finds and runs a package's tests, and reports a failure as one."""
     build = tmp_path / "build"
     command = [sys.executable, "-m", "colcon", "--log-base", str(tmp_path / "log")]
-    common = ["--base-paths", str(ROOT / "src"), "--packages-select", "kin_common"]
-    installed = Path(get_package_prefix("kin_common")).parent
+    common = ["--base-paths", str(ROOT / "src"), "--packages-select", "kin_core"]
+    installed = Path(get_package_prefix("kin_core")).parent
     places = ["--build-base", str(build), "--install-base", str(installed)]
-    (build / "kin_common").mkdir(parents=True)
+    (build / "kin_core").mkdir(parents=True)
     tested = subprocess.run(
         [*command, "test", *common, *places, "--pytest-args", "-k", "test_plain"],
         cwd=ROOT,
@@ -208,6 +207,6 @@ def test_colcon_test_works(tmp_path):
         timeout=60,
     )
     assert result.returncode == 0, result.stdout
-    ran = ElementTree.parse(build / "kin_common" / "pytest.xml").getroot().find("testsuite")
+    ran = ElementTree.parse(build / "kin_core" / "pytest.xml").getroot().find("testsuite")
     assert int(ran.get("tests")) > 5
     assert int(ran.get("failures")) + int(ran.get("errors")) == 0

@@ -386,7 +386,7 @@ def test_digest_of_a_python_package(tmp_path):
 
 
 def test_compiled_kernels_are_dropped_with_their_sources(clone):
-    for name in ("kin_common", "alpha", "beta"):
+    for name in ("kin_core", "alpha", "beta"):
         package = clone / "src" / name
         (package / name / "deep").mkdir(parents=True)
         (package / "package.xml").write_text(f"<package><name>{name}</name></package>")
@@ -410,13 +410,13 @@ def test_compiled_kernels_are_dropped_with_their_sources(clone):
     workspace._compiled_kernels()
     assert left() == ["alpha_12ab"]
     fill()
-    (clone / "src/kin_common/kin_common/deep/a.py").write_text("K = 2")
+    (clone / "src/kin_core/kin_core/deep/a.py").write_text("K = 2")
     workspace._compiled_kernels()
     assert left() == []
 
 
 def test_package_names(tmp_path):
-    assert package_name(ROOT / "src" / "kin_common") == "kin_common"
+    assert package_name(ROOT / "src" / "kin_core") == "kin_core"
     (tmp_path / "package.xml").write_text("<package/>")
     with pytest.raises(setup_workspace.SetupError, match="no valid <name>"):
         package_name(tmp_path)
@@ -430,7 +430,7 @@ def make_workspace(root, keep=None):
     (root / "src").mkdir(parents=True)
     for name in ("kinstack", "requirements.lock", "requirements-dev.lock"):
         shutil.copy(ROOT / name, root / name)
-    for name in ("kin_tools", "kin_common"):
+    for name in ("kin_tools", "kin_core"):
         ignore = shutil.ignore_patterns("*.egg-info", "__pycache__")
         shutil.copytree(ROOT / "src" / name, root / "src" / name, ignore=ignore)
     keep = keep or root
@@ -463,14 +463,14 @@ def kinstack(root, *arguments, **options):
 def test_only_what_changed_is_built(workspace):
     ran = kinstack(workspace, "setup")
     assert ran.returncode == 0, ran.stderr
-    assert "building kin_common, kin_tools" in ran.stderr
+    assert "building kin_core, kin_tools" in ran.stderr
     ran = kinstack(workspace, "setup")
     assert ran.returncode == 0
     assert "building" not in ran.stderr
-    with open(workspace / "src/kin_common/package.xml", "a") as file:
+    with open(workspace / "src/kin_core/package.xml", "a") as file:
         file.write("<!-- changed -->\n")
     ran = kinstack(workspace, "setup")
-    assert "building kin_common\n" in ran.stderr
+    assert "building kin_core\n" in ran.stderr
     # What was removed by hand comes back.
     shutil.rmtree(workspace / "install" / "kin_tools")
     ran = kinstack(workspace, "setup")

@@ -23,9 +23,9 @@ from rclpy.action import ActionClient
 from rclpy.task import Future
 from rosgraph_msgs.msg import Clock
 
-from kin_common.errors import SolveTimeout, Unreachable
-from kin_common.qos import LATCHED
-from kin_common.yamls import load_yaml
+from kin_core.errors import SolveTimeout, Unreachable
+from kin_core.yamls import load_yaml
+from kin_ros.qos import LATCHED
 from kin_tools.bags.ask import read_exchanges
 from kin_tools.client import open_client
 from kin_tools.fuzz import fuzz_action, fuzz_parameters, fuzz_service, fuzz_topic

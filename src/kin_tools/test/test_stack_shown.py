@@ -34,8 +34,8 @@ from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
-from kin_common.qos import LATCHED
-from kin_common.testing import RosGraph, wait_until
+from kin_ros.qos import LATCHED
+from kin_testing.fixtures import RosGraph, wait_until
 from kin_tools.dashboard.node import PANELS, Dashboard
 from kin_tools.messages import fill, find_type
 from kin_tools.policy import read_policy, rights_of

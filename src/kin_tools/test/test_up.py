@@ -17,7 +17,7 @@ import psutil
 import pytest
 from ament_index_python.packages import get_package_share_directory
 
-from kin_common.errors import InvalidInput
+from kin_core.errors import InvalidInput
 from kin_tools.check import Answer, Question, read_questions, table
 from kin_tools.launch_xml import load_launch_file, show_arguments
 from kin_tools.precompile import compile_kernels
@@ -326,7 +326,7 @@ def workspace(tmp_path, monkeypatch):
     stamps = cache.parent / "numba-stamps"
     for folder in (cache, stamps):
         folder.mkdir(parents=True)
-    (stamps / "kin_common").write_text("common 1")
+    (stamps / "kin_core").write_text("common 1")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache))
 
     def program(package, seconds=0.0, code=0):
@@ -355,7 +355,7 @@ def test_kernels_are_compiled_once_and_again_after_a_change(workspace):
     assert bad_log.read_text() == "begin\n" * 2  # what failed is tried again
     (workspace.stamps / "good").write_text("good 2")
     compile_kernels([good], said.append)
-    (workspace.stamps / "kin_common").write_text("common 2")
+    (workspace.stamps / "kin_core").write_text("common 2")
     compile_kernels([good], said.append)
     assert good_log.read_text() == "begin\n" * 3
     assert len(said) == 4

@@ -8,8 +8,8 @@ from typing import Any
 
 from rclpy.serialization import serialize_message
 
-from kin_common.errors import InvalidInput
-from kin_common.qos import STATE
+from kin_core.errors import InvalidInput
+from kin_ros.qos import STATE
 from kin_tools.bags.questions import Exchange
 from kin_tools.bags.record import to_bag_qos
 from kin_tools.bags.replay import Target

@@ -32,9 +32,9 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_bipartite_matching
 from scipy.spatial import cKDTree
 
-from kin_common.checks import number
-from kin_common.errors import InvalidInput
-from kin_common.yamls import load_yaml
+from kin_core.checks import number
+from kin_core.errors import InvalidInput
+from kin_core.yamls import load_yaml
 
 __all__ = ["Difference", "Rule", "Tolerances", "Verdict", "compare"]
 

@@ -19,9 +19,9 @@ from rclpy.context import Context
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message, serialize_message
 
-from kin_common.errors import InvalidInput
-from kin_common.node import KinNode
-from kin_common.task import Progress, Task
+from kin_core.errors import InvalidInput
+from kin_core.task import Progress, Task
+from kin_ros.node import KinNode
 from kin_tools.bags.questions import Exchange
 from kin_tools.messages import find_type
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from kin_common.errors import InvalidInput
-from kin_common.yamls import LIMIT_BYTES, load_yaml
+from kin_core.errors import InvalidInput
+from kin_core.yamls import LIMIT_BYTES, load_yaml
 from kin_tools.bags.ask import AskedQuestion, SentMessage, read_exchanges, record_exchanges
 from kin_tools.bags.compare import Tolerances
 from kin_tools.bags.core import CoreTarget, find_node_class

@@ -12,8 +12,8 @@ from typing import Any
 from rosbags.interfaces import MessageDefinitionFormat
 from rosbags.rosbag2 import Reader
 
-from kin_common.errors import InvalidInput
-from kin_common.texts import shortened
+from kin_core.errors import InvalidInput
+from kin_core.texts import shortened
 from kin_tools.bags.questions import owner_of
 from kin_tools.bags.repair import is_damaged, repair_bag
 from kin_tools.bags.types import TypeBook

@@ -18,7 +18,7 @@ from rosbags.interfaces import (
     QosTime,
 )
 
-from kin_common.errors import InvalidInput
+from kin_core.errors import InvalidInput
 from kin_tools.bags.writer import BagWriter, Channel
 from kin_tools.messages import find_type
 

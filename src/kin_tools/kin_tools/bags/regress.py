@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kin_common.errors import InvalidInput
+from kin_core.errors import InvalidInput
 from kin_tools.bags.compare import Tolerances, Verdict, compare
 from kin_tools.bags.questions import is_answer
 from kin_tools.bags.reader import Bag, Record, Selection, open_bag

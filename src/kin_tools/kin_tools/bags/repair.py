@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from kin_common.errors import InvalidInput
+from kin_core.errors import InvalidInput
 from kin_tools.bags.writer import MARKER, write_metadata
 
 __all__ = ["is_damaged", "repair_bag"]

@@ -22,7 +22,7 @@ from rclpy.qos import (
 )
 from rclpy.serialization import deserialize_message, serialize_message
 
-from kin_common.errors import InvalidInput, KinError, SolveTimeout
+from kin_core.errors import InvalidInput, KinError, SolveTimeout
 from kin_tools.bags.questions import Exchange, exchange_of, is_answer, is_question
 from kin_tools.bags.reader import Bag, Record, Selection
 from kin_tools.client import Client, open_client

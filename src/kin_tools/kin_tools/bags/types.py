@@ -17,7 +17,7 @@ from rosbags.interfaces.typing import Typesdict
 from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
 from rosbags.typesys.base import TypesysError
 
-from kin_common.errors import InvalidInput
+from kin_core.errors import InvalidInput
 
 __all__ = ["TypeBook", "definitions"]
 

@@ -19,7 +19,7 @@ from rosbags.interfaces import Qos
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.rosbag2.metadata import dump_qos_v9
 
-from kin_common.errors import InvalidInput
+from kin_core.errors import InvalidInput
 from kin_tools.bags.types import TypeBook
 
 __all__ = ["MARKER", "BagWriter", "Channel", "write_metadata"]

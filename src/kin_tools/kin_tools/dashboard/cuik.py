@@ -11,8 +11,8 @@ from kin_interfaces.msg import Manifold, ManifoldProblem
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
-from kin_common.arrays import from_field
-from kin_common.errors import StatusCode
+from kin_core.errors import StatusCode
+from kin_ros.arrays import from_field
 from kin_tools.dashboard.panel import Panel, View, put
 from kin_tools.dashboard.style import GOOD, SERIES, WARN, WRONG, bar, chips, rgb, table
 

@@ -9,7 +9,7 @@ import numpy as np
 from kin_interfaces.msg import DeltaBatch
 from kin_interfaces.srv import SolveDelta
 
-from kin_common.arrays import to_field
+from kin_ros.arrays import to_field
 from kin_tools.dashboard.panel import Panel, View, put
 from kin_tools.dashboard.style import chosen, table
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from visualization_msgs.msg import Marker, MarkerArray
 
-from kin_common.rotations import quaternion_to_matrix
-from kin_common.texts import shortened
+from kin_core.rotations import quaternion_to_matrix
+from kin_core.texts import shortened
 
 __all__ = ["MarkerScene"]
 
@@ -332,7 +332,7 @@ def _rotation(marker: Marker) -> Array:
 
 
 def _wxyz(rotation: Array) -> Array:
-    from kin_common.rotations import matrix_to_quaternion
+    from kin_core.rotations import matrix_to_quaternion
 
     x, y, z, w = matrix_to_quaternion(rotation)
     return np.array([w, x, y, z])

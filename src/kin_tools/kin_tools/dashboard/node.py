@@ -16,12 +16,12 @@ from kin_interfaces.msg import NodeState, StackState
 from rclpy.action import ActionClient
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from kin_common.errors import KinError
-from kin_common.guarded import Guarded
-from kin_common.node import KinNode, run
-from kin_common.parameters import ParameterSet, parameter
-from kin_common.qos import LATCHED
-from kin_common.texts import shortened
+from kin_core.errors import KinError
+from kin_core.texts import shortened
+from kin_ros.guarded import Guarded
+from kin_ros.node import KinNode, run
+from kin_ros.parameters import ParameterSet, parameter
+from kin_ros.qos import LATCHED
 from kin_tools.dashboard.access import Access
 from kin_tools.dashboard.continuum import ContinuumPanel
 from kin_tools.dashboard.controller import ControllerPanel

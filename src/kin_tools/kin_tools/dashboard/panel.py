@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from rclpy.action import ActionClient
 from visualization_msgs.msg import Marker, MarkerArray
 
-from kin_common.errors import StatusCode
-from kin_common.qos import COMMAND
+from kin_core.errors import StatusCode
+from kin_ros.qos import COMMAND
 from kin_tools.dashboard.markers import MarkerScene
 from kin_tools.dashboard.style import GOOD, IDLE, WRONG, notice
 

@@ -17,7 +17,7 @@ import viser
 import websockets.asyncio.server
 from viser.infra import _infra
 
-from kin_common.errors import KinError
+from kin_core.errors import KinError
 from kin_tools.dashboard.access import HEADERS, Access
 
 __all__ = ["LoopEvent", "guarded_server"]
