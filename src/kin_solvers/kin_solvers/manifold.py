@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kin_solvers import border
-from kin_solvers.certificate import independent_rows
 from kin_solvers.clusters import clusters_of, connect
 from kin_solvers.components import Component, Finder
 from kin_solvers.curves import trace
-from kin_solvers.equations import Equations
+from kin_solvers.equations import Equations, independent_rows
 from kin_solvers.errors import RequestError
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.system import System
