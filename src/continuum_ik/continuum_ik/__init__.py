@@ -1,5 +1,7 @@
 """Continuum Stewart-Gough robots: inverse and forward kinematics, stiffness, workspace."""
 
+import importlib.metadata
+
 from continuum_ik.analysis import Analysis
 from continuum_ik.errors import ContinuumError, NoHome, RobotError
 from continuum_ik.pose import make_pose
@@ -15,6 +17,8 @@ from continuum_ik.solver import (
     run_streams,
 )
 from continuum_ik.sweep import Sweep, draw_sweep, sweep_workspace
+
+__version__ = importlib.metadata.version(__name__)
 
 __all__ = [
     "TIGHT",
