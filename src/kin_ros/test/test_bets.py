@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rclpy import logging
 
-import kin_ros.node  # noqa: F401 (makes all bets)
+import kin_ros.node
 from kin_ros.bets import BETS, Bet, rclpy_version
 
 SOURCES = Path(kin_ros.node.__file__).parent
