@@ -4,7 +4,7 @@ import importlib.metadata
 
 from continuum_ik.analysis import Analysis
 from continuum_ik.errors import ContinuumError, NoHome, RobotError
-from continuum_ik.pose import make_pose, quaternion_pose
+from continuum_ik.pose import make_pose
 from continuum_ik.robot import ContinuumRobot, Limits, Load, Rod, hole_pattern, load_robot
 from continuum_ik.solver import (
     TIGHT,
@@ -41,7 +41,6 @@ __all__ = [
     "hole_pattern",
     "load_robot",
     "make_pose",
-    "quaternion_pose",
     "run_streams",
     "sweep_workspace",
 ]

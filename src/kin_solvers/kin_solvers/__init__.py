@@ -12,7 +12,8 @@ from kin_solvers.manifold import Component, Counters, Manifold
 from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable
 from kin_solvers.mechanism_urdf import arm_from_urdf, loops_from_urdf
 from kin_solvers.mechanism_yaml import load_mechanism
-from kin_solvers.solve import Settings, solve
+from kin_solvers.settings import Settings
+from kin_solvers.solve import solve
 
 __version__ = importlib.metadata.version(__name__)
 
