@@ -43,15 +43,13 @@ extern "C" void place(unsigned gx, unsigned gy, unsigned bx, unsigned tx, unsign
 
 def _launcher(op: str) -> str:
     """C entry of one kernel: arguments as 64-bit words, looped over the grid."""
-    groups = 2 + len(OPS[op].inputs)
-    outs = len(OPS[op].outputs)
     words: list[str] = ["a[0]", "a[1]"]
-    at = 2
-    for number in range(groups + outs):
-        kind = "const T*" if number < groups else "T*"
+    kinds = ["const T*"] * len(OPS[op].inputs) + ["T*"] * len(OPS[op].outputs)
+    for kind in kinds:
+        at = len(words)
         words += [f"({kind})a[{at}]", *(f"a[{at + i}]" for i in (1, 2, 3))]
-        at += 4
     if OPS[op].status:
+        at = len(words)
         words += [f"(U*)a[{at}]", f"a[{at + 1}]", f"a[{at + 2}]"]
     return (
         f'extern "C" void launch_delta_{op}(unsigned gx, unsigned gy, unsigned bx, const I* a) {{\n'

@@ -1,0 +1,1 @@
+"""What the systems are measured against: published methods, other compilers, other libraries."""
