@@ -7,26 +7,24 @@ stated here by itself, apart from the code that they run.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ft_controller import memory, voter, voting
-from ft_controller.arm import Arm
+from ft_controller import judge, voter, voting
 from ft_controller.atomics import checksum
-from ft_controller.crew import Crew, Timing
-from ft_controller.layout import BODY, CREW_ALIVE, CREW_GENERATION, CREW_WORDS
-from ft_controller.processor import ECHO, read_message
+from ft_controller.ballot import Ballot
+from ft_controller.controllers import Controller
+from ft_controller.dynamics import JOINT
+from ft_controller.messages import FAULT, Layout, Message, Shared, read_message
+from ft_controller.voting import Comparison
 
-__all__ = ["CLAIMS", "FACES", "TORQUE", "Pages"]
+__all__ = ["CLAIMS", "FACES", "TORQUE", "Model"]
 
 Words = NDArray[np.int64]
-Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 # What a page can show. Torn: the data of one version under the checksum of another, which a reader
@@ -37,282 +35,260 @@ FACES = 7
 # What a liar can echo: what the voter read (TRUE), something else (FORGED), nothing.
 # A claim is three times a comparison plus one of these.
 TRUE, FORGED, NOTHING = range(3)
-CLAIMS = 3 * (voting.NOT_FINITE + 1)
+CLAIMS = 3 * (int(Comparison.NOT_FINITE) + 1)
 
 TORQUE = 5.0
 """What honest processors find [N m]."""
 
 _DATA = 3  # M, N, tau of an arm of one joint
+_NEVER = 1_000_000  # clean ticks: nobody is readmitted
+
+
+class _Stage(NamedTuple):
+    """The voter, the pages, and scratch for what a reader would see of a page."""
+
+    ballot: Ballot
+    shared: Shared
+    joints: NDArray[np.void]
+    faults: NDArray[np.void]
+    spare: Message
+    read: Words
+
+
+class _Script(NamedTuple):
+    """What the faulty ones do in a tick; see :meth:`Model.tick`."""
+
+    to_voter: Words
+    later: Words
+    to_readers: Words
+    claims: Words
+    unseen: Flags
 
 
 @njit(cache=True)
-def _show(page: Words, base: int, face: int, tick: int, floats: Array) -> None:
-    """Put a face into a page, as the writer would leave it."""
-    page[base] = 0
-    for k in range(2, BODY):
-        page[base + k] = 0
-    at = base + BODY
-    other = BAD
-    shown = face
+def _version(face: int) -> tuple[float, float, float]:
+    """M, N and tau of a face."""
+    if face == BAD:
+        return 2.0, 1.0, TORQUE + 1.0
+    if face == WORSE:
+        return 1.5, 1.0, TORQUE
+    if face == NAN:
+        return 2.0, np.nan, TORQUE
+    return 2.0, 1.0, TORQUE
+
+
+@njit(cache=True)
+def _show(message: Message, j: int, face: int, tick: int) -> None:
+    """Put a face into the page of j, as the writer would leave it."""
+    slot = tick & 1
+    body = message.body[j, slot]
+    floats = np.empty(_DATA)
+    shown, signed = face, face
     if face == TORN_GOOD:
-        shown = GOOD
+        shown, signed = GOOD, BAD
     elif face == TORN_BAD:
-        shown, other = BAD, GOOD
-    for version in (other, shown):
-        floats[at] = 2.0
-        floats[at + 1] = 1.0
-        floats[at + 2] = TORQUE
-        if version == BAD:
-            floats[at + 2] = TORQUE + 1.0
-        elif version == WORSE:
-            floats[at] = 1.5
-        elif version == NAN:
-            floats[at + 1] = np.nan
-        if version == other and face in (TORN_GOOD, TORN_BAD):
-            page[base + 1] = checksum(page, base + 2, BODY - 2 + _DATA, tick)
-    if face not in (TORN_GOOD, TORN_BAD):
-        page[base + 1] = checksum(page, base + 2, BODY - 2 + _DATA, tick)
+        shown, signed = BAD, GOOD
+    message.stamp[j, slot] = 0
+    body[0] = 0
+    for version in (signed, shown):
+        floats[0], floats[1], floats[2] = _version(version)
+        body[1 : 1 + _DATA] = floats.view(np.int64)
+        if version == signed:
+            message.checksum[j, slot] = checksum(body, 1 + _DATA, tick)
     if face != ABSENT:
-        page[base] = tick
+        message.stamp[j, slot] = tick
 
 
 @njit(cache=True)
-def _honest_claim(
-    face: int, tick: int, page: Words, floats: Array, out: Words, out_f: Array
-) -> tuple[int, int]:
+def _honest_claim(stage: _Stage, face: int, tick: int) -> tuple[int, int]:
     """What an honest processor says of a page that shows it a face: comparison, echo."""
-    _show(page, 0, face, tick, floats)
-    found, echo = read_message(page, 0, _DATA, tick, out)
-    if found == voting.SAME:
-        for k in range(_DATA):
-            value = out_f[BODY - 2 + k]
-            right = (2.0, 1.0, TORQUE)[k]
-            if not np.isfinite(value):
-                return voting.NOT_FINITE, echo
-            if value != right:
-                found = voting.DIFFERS
-    if found == voting.MISSING:
+    _show(stage.spare, 0, face, tick)
+    found, echo = read_message(stage.spare, 0, tick, _DATA, stage.read)
+    if found == Comparison.MISSING:
         echo = 0
+    if found == Comparison.SAME:
+        values = stage.read.view(np.float64)[1:]
+        if values[0] != 2.0 or values[1] != 1.0 or values[2] != TORQUE:
+            found = Comparison.DIFFERS
+        for k in range(_DATA):
+            if not np.isfinite(values[k]):
+                found = Comparison.NOT_FINITE
     return found, echo
 
 
 @njit(cache=True)
-def _vote(pages: Words, i: int, base: int, votes_at: int, tick: int, row: Words) -> None:
+def _publish_vote(votes: Message, i: int, tick: int, row: Words) -> None:
     """Stamp a vote: p comparisons and p echoes."""
-    page = pages[i]
-    at = base + votes_at
-    page[at] = 0
-    for k in range(2, BODY):
-        page[at + k] = 0
-    for k in range(row.size):
-        page[at + BODY + k] = row[k]
-    page[at + 1] = checksum(page, at + 2, BODY - 2 + row.size, tick)
-    page[at] = tick
+    slot = tick & 1
+    body = votes.body[i, slot]
+    body[0] = 0
+    body[1 : 1 + row.size] = row
+    votes.checksum[i, slot] = checksum(body, 1 + row.size, tick)
+    votes.stamp[i, slot] = tick
 
 
 @njit(cache=True)
-def _tick(
-    faulty: int,
-    to_voter: Words,
-    later: Words,
-    to_readers: Words,
-    claims: Words,
-    self_echo: bool,
-    unseen: Flags,
-    reg: Words,
-    st: Words,
-    comparisons: Words,
-    echoes: Words,
-    vectors: Array,
-    faults: Words,
-    magnitudes: Array,
-    entry: Words,
-    entry_f: Array,
-    pages: Words,
-    pages_f: Array,
-    crew: Words,
-    data: Words,
-    data_f: Array,
-    results: Words,
-    results_f: Array,
-    scratch: Words,
-    owner: Words,
-    tau: Array,
-    clock: Words,
-    slot: int,
-    input_slot: int,
-    votes_at: int,
-    result_at: int,
-    spare: Words,
-    spare_f: Array,
-    out: Words,
-    out_f: Array,
-) -> bool:
-    """One tick with a set of faulty processors; the arguments are those of Pages.tick and below."""
-    p = st.shape[0]
-    number = reg[voter.R_TICK] + 1
-    base = (number & 1) * slot
+def _claims(stage: _Stage, i: int, faulty: int, script: _Script, self_echo: bool) -> Words:
+    """What processor i says of all the others: comparisons and echoes."""
+    p = stage.ballot.answers.size
+    tick = stage.ballot.vote[0].tick + 1
     row = np.zeros(2 * p, np.int64)
     for j in range(p):
-        bad = (faulty >> j) & 1
-        _show(pages[j], base, to_voter[j] if bad else GOOD, number, pages_f[j])
-    for i in range(p):
-        for j in range(p):
-            theirs = to_voter[j] if (faulty >> j) & 1 else GOOD
-            if (faulty >> i) & 1:
-                _, seen = _honest_claim(theirs, number, spare, spare_f, out, out_f)
-                said = claims[i, j]
-                row[j] = said // 3
-                row[p + j] = (seen, seen ^ 4096, 0)[said % 3]
-                if i == j:
-                    row[j] = voting.SAME
-                    row[p + j] = seen if self_echo else seen ^ 4096
-            else:
-                face = to_readers[j, i] if (faulty >> j) & 1 and i != j else GOOD
-                if unseen[i, j] and i != j:
-                    face = ABSENT
-                row[j], row[p + j] = _honest_claim(face, number, spare, spare_f, out, out_f)
-        _vote(pages, i, base, votes_at, number, row)
-    decided = voter.release_and_vote(
-        reg, st, comparisons, echoes, vectors, faults, magnitudes, 0.0, 0, entry, entry_f, pages,
-        crew, data, data_f, results, results_f, scratch, owner, tau, clock, slot, input_slot,
-        votes_at, result_at,
-    )  # fmt: skip
+        theirs = script.to_voter[j] if voting.has(faulty, j) else GOOD
+        if voting.has(faulty, i):
+            _, seen = _honest_claim(stage, theirs, tick)
+            said = script.claims[i, j]
+            row[j] = said // 3
+            row[p + j] = (seen, seen ^ 4096, 0)[said % 3]
+            if i == j:
+                row[j] = Comparison.SAME
+                row[p + j] = seen if self_echo else seen ^ 4096
+        else:
+            face = script.to_readers[j, i] if voting.has(faulty, j) else GOOD
+            if script.unseen[i, j] and i != j:
+                face = ABSENT
+            row[j], row[p + j] = _honest_claim(stage, face, tick)
+    return row
+
+
+@njit(cache=True)
+def _tick(stage: _Stage, faulty: int, script: _Script, self_echo: bool) -> bool:
+    """One tick with a set of faulty processors; whether the voter decided."""
+    ballot, shared = stage.ballot, stage.shared
+    p = ballot.answers.size
+    tick = ballot.vote[0].tick + 1
     for j in range(p):
-        if (faulty >> j) & 1:
-            _show(pages[j], base, later[j], number, pages_f[j])
-    voter.review(
-        reg, st, comparisons, echoes, vectors, pages, crew, data, data_f, results, scratch, owner,
-        clock, slot, votes_at, result_at, 0.0,
-    )  # fmt: skip
+        _show(shared.data, j, script.to_voter[j] if voting.has(faulty, j) else GOOD, tick)
+    for i in range(p):
+        _publish_vote(shared.votes, i, tick, _claims(stage, i, faulty, script, self_echo))
+    decided = voter.release_and_vote(ballot, shared, stage.joints, stage.faults)
+    for j in range(p):
+        if voting.has(faulty, j):
+            _show(shared.data, j, script.later[j], tick)
+    judge.review(ballot, shared, stage.joints)
     return decided
 
 
 @njit(cache=True)
-def _forget(reg: Words, st: Words, working: int) -> None:
+def _forget(ballot: Ballot, working: int) -> None:
     """A fresh voter with a working set, but for the number of the tick."""
-    reg[voter.R_WORKING] = working
-    reg[voter.R_SUSPECT] = 0
-    for k in range(st.shape[0]):
-        st[k, voter.P_ERROR] = 0
-        st[k, voter.P_CLEAN] = 0
-        st[k, voter.P_PENALTY] = 0
-        st[k, voter.P_LATE_RUN] = 0
-        st[k, voter.P_NEEDED] = 1_000_000
+    ballot.vote[0].working_set = working
+    ballot.vote[0].suspects = 0
+    for k in range(ballot.records.size):
+        record = ballot.records[k]
+        record.error = Comparison.SAME
+        record.clean = 0
+        record.penalty = 0
+        record.late_run = 0
+        record.clean_needed = _NEVER
 
 
 @njit(cache=True)
 def _sweep(
-    arrays: Any,
+    stage: _Stage,
     working: int,
     liar: int,
     faces: Words,
     claims: Words,
     step: int,
-    finding: Words,
-) -> Words:
-    """All that one liar can do in a tick; returns (cases, honest excluded, no quorum, wrong).
-
-    Args:
-        arrays: See Pages.arrays.
-        working: The working set.
-        liar: The faulty processor.
-        faces: Faces that are tried on readers.
-        claims: Claims that are tried.
-        step: Try every so many-th case; 1 for all.
-        finding: Gets the first case that is not right.
-    """
-    p = arrays[1].shape[0]
-    reg, st, tau = arrays[0], arrays[1], arrays[18]
-    to_voter = np.full(p, GOOD)
-    later = np.full(p, GOOD)
-    to_readers = np.full((p, p), GOOD)
-    said = np.zeros((p, p), np.int64)
-    unseen = np.zeros((p, p), np.bool_)
+    script: _Script,
+) -> tuple[Words, int]:
+    """All that one liar can do in a tick; see :meth:`Model.sweep`. The script is overwritten."""
+    ballot = stage.ballot
+    p = ballot.answers.size
     honest = working & ~(1 << liar)
-    others = p - 1
     count = np.zeros(4, np.int64)
-    shown = faces.size**others
-    spoken = claims.size**others
-    total = FACES * 3 * 2 * 2 * shown * spoken
+    finding = -1
+    shown = faces.size ** (p - 1)
+    total = FACES * 3 * 2 * 2 * shown * claims.size ** (p - 1)
     case = 0
     while case < total:
         x = case
-        to_voter[liar] = x % FACES
+        script.to_voter[liar] = x % FACES
         x //= FACES
-        kind = x % 3
-        later[liar] = (to_voter[liar], GOOD, BAD)[kind]
+        script.later[liar] = (script.to_voter[liar], GOOD, BAD)[x % 3]
         x //= 3
         self_echo = x % 2 == 0
         x //= 2
         for i in range(p):
             for j in range(p):
-                unseen[i, j] = x % 2 == 1 and (j - i) % p == 1 and j != liar
+                script.unseen[i, j] = x % 2 == 1 and (j - i) % p == 1 and j != liar
         x //= 2
         y = x % shown
         x //= shown
         for j in range(p):
             if j != liar:
-                to_readers[liar, j] = faces[y % faces.size]
+                script.to_readers[liar, j] = faces[y % faces.size]
                 y //= faces.size
-                said[liar, j] = claims[x % claims.size]
+                script.claims[liar, j] = claims[x % claims.size]
                 x //= claims.size
-        _forget(reg, st, working)
-        decided = _tick(1 << liar, to_voter, later, to_readers, said, self_echo, unseen, *arrays)
-        count[0] += 1
-        wrong = reg[voter.R_WORKING] & honest != honest
-        lost = not decided
-        if wrong or lost or tau[0] != TORQUE:
-            count[1] += wrong
-            count[2] += lost
-            count[3] += decided and tau[0] != TORQUE
-            if finding[0] < 0:
-                finding[0] = case
+        _forget(ballot, working)
+        decided = _tick(stage, 1 << liar, script, self_echo)
+        framed = ballot.vote[0].working_set & honest != honest
+        wrong = decided and ballot.tau[0] != TORQUE
+        count += np.array([1, framed, not decided, wrong])
+        if finding < 0 and (framed or wrong or not decided):
+            finding = case
         case += step
-    return count
+    return count, finding
 
 
-class Pages:
-    """A voter on pages that nobody but the adversary writes; use it as a context manager.
+class Model:
+    """A voter on pages that nobody but the adversary writes, for an arm of one joint.
 
     Attributes:
-        crew: The crew that the voter belongs to; it has no processes.
-        pages: The processors' pages, shape (p, page_words).
-        living: The words in which a nursery says who is alive.
+        ballot: The voter's memory.
+        shared: The pages, and the table of who is alive.
     """
 
     def __init__(self, p: int = 4) -> None:
-        self.crew = crew = Crew(
-            Arm.rods(1),
-            processors=p,
-            timing=Timing(grace=0.0, hard=0.0, late=0.0, probe=0.0, stall=60.0),
-            restart_stalled=0.0,
+        layout = Layout(p, 1)
+        self.ballot, self.shared = Ballot.of(layout), layout.private()
+        self.set_alive((1 << p) - 1)
+        self.shared.processes.generation[:] = 1
+        self.ballot.records["generation"] = 1
+        vote = self.ballot.vote[0]
+        vote["controller"] = Controller.ECHO
+        vote["allow_single"], vote["clean_ticks"] = 1, 20
+        vote["late_ticks"], vote["stall"] = 2, 60_000_000_000
+        self.stage = _Stage(
+            self.ballot,
+            self.shared,
+            np.zeros(1, JOINT),
+            np.zeros(p, FAULT),
+            layout.private().data,
+            np.zeros(1 + _DATA, np.int64),
         )
-        lay = crew.layout
-        fds = crew._map_memory()
-        self._views: list[memory.Block] = []
-        for name, words in (("pages", p * lay.page_words), ("crew", lay.crew_words)):
-            reader = memory.read_only(fds[name])
-            self._views.append(memory.Block(words, reader, fds[name], (0, words)))
-            os.close(reader)
-        for fd in fds.values():
-            os.close(fd)
-        shared, living = self._views
-        self.pages, self.living = shared.words.reshape(p, -1), living.words
-        for k in range(p):
-            self.living[k * CREW_WORDS + CREW_ALIVE] = 1
-            self.living[k * CREW_WORDS + CREW_GENERATION] = 1
-        crew._st[:, voter.P_GENERATION] = 1
-        crew._reg[voter.R_MODE] = ECHO
-        spare_f, out_f = np.zeros(BODY + _DATA), np.zeros(BODY + _DATA)
-        self._arrays: Any = (
-            crew._reg, crew._st, crew._comparisons, crew._echoes, crew._vectors, crew._fault_words,
-            crew._magnitudes, crew._entry.words, crew._entry.floats, self.pages,
-            shared.floats.reshape(p, -1), crew._crew.words, crew._data, crew._data_f,
-            crew._results, crew._results_f, crew._scratch, crew._owner, crew._tau, crew._clock,
-            lay.slot, lay.input_slot, lay.votes, lay.result, spare_f.view(np.int64), spare_f,
-            out_f.view(np.int64), out_f,
-        )  # fmt: skip
+
+    @property
+    def p(self) -> int:
+        """Number of processors."""
+        return int(self.ballot.answers.size)
+
+    @property
+    def vote(self) -> Any:
+        """The voter itself, of :data:`~ft_controller.ballot.VOTE`."""
+        return self.ballot.vote[0]
+
+    @property
+    def working_set(self) -> int:
+        """Bit i = processor i is in the working set."""
+        return int(self.vote["working_set"])
+
+    @property
+    def errors(self) -> list[int]:
+        """What each processor was last named for."""
+        return [int(error) for error in self.ballot.records["error"]]
+
+    @property
+    def torque(self) -> float:
+        """What was decided on [N m]."""
+        return float(self.ballot.tau[0])
+
+    def set_alive(self, group: int) -> None:
+        """Say who is alive, as the process supervisor would."""
+        for k in range(self.p):
+            self.shared.processes.alive[k] = group >> k & 1
 
     def tick(
         self,
@@ -338,9 +314,8 @@ class Pages:
         group = sum(1 << k for k in faulty)
         if unseen is None:
             unseen = np.zeros(to_readers.shape, np.bool_)
-        return bool(
-            _tick(group, to_voter, later, to_readers, claims, self_echo, unseen, *self._arrays)
-        )
+        script = _Script(to_voter, later, to_readers, claims, unseen)
+        return bool(_tick(self.stage, group, script, self_echo))
 
     def sweep(
         self,
@@ -363,30 +338,19 @@ class Pages:
             How many cases were tried, had an honest processor excluded, had no quorum, had a wrong
             torque; and the first case that was not right, or -1.
         """
-        finding = np.full(1, -1)
-        count = _sweep(
-            self._arrays, working, liar, np.array([*faces]), np.array([*claims]), step, finding
+        p = self.p
+        script = _Script(
+            np.full(p, GOOD),
+            np.full(p, GOOD),
+            np.full((p, p), GOOD),
+            np.zeros((p, p), np.int64),
+            np.zeros((p, p), np.bool_),
         )
-        return [int(x) for x in count], int(finding[0])
+        count, finding = _sweep(
+            self.stage, working, liar, np.array([*faces]), np.array([*claims]), step, script
+        )
+        return [int(x) for x in count], int(finding)
 
     def forget(self, working: int) -> None:
         """A fresh voter with a working set, but for the number of the tick."""
-        _forget(self.crew._reg, self.crew._st, working)
-
-    def close(self) -> None:
-        """Give the memory back."""
-        self._arrays = ()
-        for view in self._views:
-            view.close()
-        self.crew.close()
-
-    def __enter__(self) -> Pages:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+        _forget(self.ballot, working)

@@ -156,6 +156,11 @@ class ControlLoop:
         self._follower.entry = dataclasses.replace(entry, pause=pause, regular=2.5 * period)
 
     @property
+    def entry(self) -> Entry:
+        """How motions are entered."""
+        return self._follower.entry
+
+    @property
     def running(self) -> bool:
         """Whether the thread is alive."""
         return self._thread is not None and self._thread.is_alive()

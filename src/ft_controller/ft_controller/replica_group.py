@@ -33,7 +33,7 @@ from ft_controller.processes import ReplicaProcesses, Setup
 from ft_controller.safety_supervisor import Reason, SafetySupervisor, State
 from ft_controller.scheduling import VOTER, raise_thread
 from ft_controller.timing import Timing
-from ft_controller.voting import Reconfiguration
+from ft_controller.voting import Comparison, Reconfiguration
 from kin_core import checks
 from kin_core.errors import InvalidInput
 
@@ -545,6 +545,10 @@ class ReplicaGroup:
     def errors(self) -> NDArray[np.int64]:
         """How often each processor was found to be wrong or late, shape (p,)."""
         return self._ballot.records["errors"].copy()
+
+    def forget_errors(self) -> None:
+        """Forget what the processors were last named for."""
+        self._ballot.records["error"] = Comparison.SAME
 
     @property
     def tick_time(self) -> float:

@@ -1,0 +1,1 @@
+"""What the benchmarks measure against: ports of the papers, models, campaigns; for tests too."""
