@@ -21,10 +21,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kin_solvers.equations import Equations
-from kin_solvers.planar import parallel_axis, plane_of
 from kin_solvers.system import System
 
-__all__ = ["Certifier", "Proof", "Region", "Regions", "independent_rows"]
+__all__ = ["Certifier", "Proof", "Region", "Regions"]
 
 Array = NDArray[np.float64]
 
@@ -629,7 +628,7 @@ class Certifier:
     def __init__(self, system: System) -> None:
         self.system = system
         self.equations = Equations(system)
-        self.rows = independent_rows(system)
+        self.rows = self.equations.independent
 
     @property
     def square(self) -> bool:
@@ -705,29 +704,3 @@ class Certifier:
         J = np.zeros((self.rows.shape[1], len(lower), 2))
         enclose(*self.tables, lower, upper, F, J, np.zeros(1, dtype=np.bool_))
         return bool(np.any((F[:, 0] > 0.0) | (F[:, 1] < 0.0)))
-
-
-def independent_rows(system: System) -> Array:
-    """Independent combinations of the residuals, shape (M, 6 L).
-
-    A loop in space has 6; one closed by a point 3; a spherical one (no reach) its 3 rotations. With
-    all rotations about parallel axes only the rotation about them is left, and in a planar loop the
-    translations in the plane: the other residuals vanish for every configuration.
-    """
-    blocks: list[Array] = []
-    for l, point in enumerate(system.point):
-        parallel = parallel_axis(system, l)
-        place, turn = np.eye(3), np.eye(3)
-        if parallel is not None:
-            turn = parallel.axis[None]
-            if parallel.planar:
-                place = plane_of(parallel.axis)
-        if system.spherical[l]:
-            place = np.empty((0, 3))
-        if point:
-            turn = np.empty((0, 3))
-        block = np.zeros((len(place) + len(turn), 6 * len(system.point)))
-        block[: len(place), 6 * l : 6 * l + 3] = place
-        block[len(place) :, 6 * l + 3 : 6 * l + 6] = turn
-        blocks.append(block)
-    return np.concatenate(blocks)
