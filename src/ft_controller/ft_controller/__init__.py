@@ -4,6 +4,8 @@ After D. L. Hamilton, J. K. Bennett and I. D. Walker, "Simulation of a reliable 
 controller", Rice University. The library needs no ROS; ``node`` and ``simulator_node`` do.
 """
 
+import importlib.metadata
+
 from ft_controller.arm import Arm
 from ft_controller.crew import Crew, Processor, Tick, Timing
 from ft_controller.errors import (
@@ -20,6 +22,8 @@ from ft_controller.planner import Plan, plan
 from ft_controller.plant import Plant
 from ft_controller.processor import CONTROLLERS
 from ft_controller.trajectory import Trajectory
+
+__version__ = importlib.metadata.version(__name__)
 
 __all__ = [
     "CONTROLLERS",

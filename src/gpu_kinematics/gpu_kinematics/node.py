@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +27,6 @@ from gpu_kinematics.errors import DeltaInput, DeltaLimit
 from gpu_kinematics.fleet import DemoFleet
 from gpu_kinematics.geometry import THETA, Geometry, Limits
 from gpu_kinematics.kernels import OPS
-from gpu_kinematics.mailbox import Mailbox
 from gpu_kinematics.render import MODES
 from gpu_kinematics.status import summary
 from gpu_kinematics.trajectory import Fleet, Move
@@ -135,7 +133,6 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
     demo: DemoFleet | None = None
 
     def __init__(self, **arguments: Any) -> None:
-        self._mailboxes: list[Mailbox[Any]] = []
         super().__init__("gpu_kinematics", GpuKinematicsParameters, **arguments)
 
     # -- life
@@ -173,7 +170,7 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
             self._fleet_batch = self.publish_to(DeltaBatch, "delta/fleet/batch", STATE)
             self._fleet_joints = self.publish_to(JointState, "delta/fleet/joint_states", STATE)
             self._fleet_markers = self.publish_to(MarkerArray, "delta/fleet/markers", STATE)
-            box = self._mailbox("fleet", self._fleet_tick, 1)
+            box = self.mailbox("fleet", self._fleet_tick)
 
             def tick() -> None:
                 if not box.put(self.get_clock().now()):
@@ -185,16 +182,8 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
         delta = self.delta
         self.thread("warm", lambda: delta.warm(others))
 
-    def deactivate(self) -> None:
-        """Forget what waits."""
-        for box in self._mailboxes:
-            box.clear()
-
     def cleanup(self) -> None:
-        """End the threads and forget the demo."""
-        for box in self._mailboxes:
-            box.close()
-        self._mailboxes.clear()
+        """Forget the demo."""
         self.demo = None
 
     def parameters_changed(
@@ -421,25 +410,13 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
 
     # -- topics
 
-    def _mailbox(self, name: str, handle: Callable[[Any], None], limit: int) -> Mailbox[Any]:
-        """A thread that handles items while the executor goes on; what it raises is reported."""
-        guarded = self.guard(name, handle)
-
-        def take(item: Any) -> None:
-            if self.active:
-                guarded(item)
-
-        box: Mailbox[Any] = Mailbox(take, limit, name, lambda error: self.failed(name, error))
-        self._mailboxes.append(box)
-        return box
-
     def _serve_batches(self, topic: str, *, forward: bool) -> None:
         """Answer a batch topic from a thread of its own, in order."""
 
         def answer(work: tuple[Any, Delta]) -> None:
             self._batch(*work, forward=forward)
 
-        box = self._mailbox(f"batch of {topic}", answer, self.parameters.batch_queue)
+        box = self.mailbox(f"batch of {topic}", answer, limit=self.parameters.batch_queue)
 
         def receive(message: Any) -> None:
             if not box.put((message, self.delta)):

@@ -1,3 +1,5 @@
 """What the kinstack libraries share; nothing here imports ROS."""
 
-__version__ = "0.1.0"
+import importlib.metadata
+
+__version__ = importlib.metadata.version(__name__)

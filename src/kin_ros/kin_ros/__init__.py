@@ -1,3 +1,5 @@
 """What the kinstack nodes share: the lifecycle node and all that stands around it."""
 
-__version__ = "0.1.0"
+import importlib.metadata
+
+__version__ = importlib.metadata.version(__name__)

@@ -33,6 +33,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from kin_core.errors import InvalidInput, KinError, StatusCode
 from kin_core.loop import PeriodicLoop
+from kin_core.mailbox import Mailbox
 from kin_core.task import Progress, Task
 from kin_core.texts import shortened
 from kin_core.threads import last_resort, start_thread
@@ -100,6 +101,7 @@ class KinNode(LifecycleNode, Generic[P]):
         self._releases: list[Callable[[], None]] = []
         self._timers_when_active: list[tuple[float, Guarded, bool]] = []
         self._running_timers: list[Any] = []
+        self._mailboxes: list[Mailbox[Any]] = []
         self._active = False
         self._worker: Worker | None = None
         self._warm = False
@@ -231,6 +233,31 @@ class KinNode(LifecycleNode, Generic[P]):
         return PeriodicLoop(
             period, self.guard(what, callback), name=name, on_error=lambda e: self.failed(what, e)
         )
+
+    def mailbox(
+        self, name: str, handle: Callable[[Any], object], *, limit: int = 1
+    ) -> Mailbox[Any]:
+        """Make a thread that handles items, the newest first to stay, while the executor goes on.
+
+        What waits is forgotten when the node is deactivated; the thread ends with the other
+        resources. What ``handle`` raises is logged and shown in the diagnostics.
+
+        Args:
+            name: Of the mailbox, in logs and diagnostics.
+            handle: What to do with an item; called only while the node is active.
+            limit: Items that may wait; with 1 the last one wins.
+        """
+        guarded = self.guard(name, handle)
+
+        def take(item: Any) -> None:
+            if self._active:
+                guarded(item)
+
+        box: Mailbox[Any] = Mailbox(
+            name, take, on_error=lambda error: self.failed(name, error), limit=limit
+        )
+        self._mailboxes.append(box)
+        return box
 
     def thread(self, name: str, target: Callable[[], None]) -> threading.Thread:
         """Start a thread; what ends it is logged and shown in the diagnostics."""
@@ -415,6 +442,7 @@ class KinNode(LifecycleNode, Generic[P]):
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Run ``cleanup`` and release every resource."""
+        self._close_mailboxes()
         result = self._transition("cleanup", self.cleanup, state, super().on_cleanup)
         self._release()
         self.diagnostics.state("unconfigured")
@@ -487,6 +515,7 @@ class KinNode(LifecycleNode, Generic[P]):
         if self._active or label in ("active", "activating", "deactivating"):
             self._stop_acting()
             self._guard("deactivate", self.deactivate)
+        self._close_mailboxes()
         if label != "unconfigured":
             self._guard("cleanup", self.cleanup)
         self._release()
@@ -496,10 +525,19 @@ class KinNode(LifecycleNode, Generic[P]):
         for timer in self._running_timers:
             self.destroy_timer(timer)
         self._running_timers.clear()
+        for box in self._mailboxes:
+            box.clear()
         if self._worker is not None:
             self._worker.cancel_all()
 
+    def _close_mailboxes(self) -> None:
+        """End their threads before ``cleanup`` takes away what they work with."""
+        for box in self._mailboxes:
+            box.close()
+        self._mailboxes.clear()
+
     def _release(self) -> None:
+        self._close_mailboxes()
         for release in reversed(self._releases):
             self._guard("cleanup", release)
         self._releases.clear()

@@ -419,6 +419,31 @@ def test_what_ends_a_thread_of_a_node_is_shown(ros):
     assert "thread reader: ZeroDivisionError" in node.diagnostics.status().message
 
 
+def test_a_mailbox_follows_the_lifecycle_and_tells_of_errors(ros):
+    node = ros.add(Echo)
+    seen = []
+
+    def handle(item):
+        seen.append(item)
+        if item < 0:
+            raise ValueError("a negative item")
+
+    box = node.mailbox("sorting", handle, limit=5)
+    box.put(-1)
+    box.put(1)
+    wait_until(lambda: seen == [-1, 1], 20.0, "the items")
+    assert "sorting: ValueError: a negative item" in node.diagnostics.status().message
+    assert change(ros, Transition.TRANSITION_DEACTIVATE)
+    box.put(2)
+    wait_until(lambda: box.handled == 3, 20.0, "the item to be passed over")
+    assert change(ros, Transition.TRANSITION_ACTIVATE)
+    box.put(3)
+    wait_until(lambda: seen == [-1, 1, 3], 20.0, "the next item")
+    assert change(ros, Transition.TRANSITION_DEACTIVATE)
+    assert change(ros, Transition.TRANSITION_CLEANUP)
+    assert not any(thread.name == "sorting" for thread in threading.enumerate())
+
+
 def test_a_timer_that_failed_once_recovers(ros, monkeypatch):
     monkeypatch.setattr("kin_ros.diagnostics._SHOWN", 0.3)
     node = ros.add(Echo)

@@ -45,7 +45,8 @@ from kin_solvers.planted import (
     try_reduced,
 )
 from kin_solvers.platform import PlatformSystem
-from kin_solvers.solve import Settings, solve
+from kin_solvers.settings import Settings
+from kin_solvers.solve import solve
 from kin_solvers.system import System
 
 __all__ = [

@@ -6,21 +6,18 @@ import math
 import queue
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kin_solvers import paper_kernels
+from kin_solvers.boxes import Boxes, Counters, Outcome
 from kin_solvers.errors import SizeError
-from kin_solvers.frontier import OneStage, with_known
-from kin_solvers.manifold import Counters
 from kin_solvers.mechanism import Mechanism
+from kin_solvers.search import OneStage, with_known
 from kin_solvers.system import System
 from kin_solvers.turns import turned
-
-if TYPE_CHECKING:
-    from kin_solvers.solve import Boxes, Outcome
 
 __all__ = ["PaperSearch"]
 
@@ -83,8 +80,6 @@ class PaperSearch(OneStage):
 
     def resumed(self, lower: Array, upper: Array, share: Array, *, raw: bool = False) -> Boxes:
         """Boxes of configurations as boxes of scalars, shape (N, S)."""
-        from kin_solvers.solve import Boxes
-
         unit = 1.0 if raw else self.system.unit
         lower, upper = lower * unit, upper * unit
         low, high = np.empty((len(lower), self.scalars)), np.empty((len(lower), self.scalars))
@@ -99,8 +94,6 @@ class PaperSearch(OneStage):
 
     def run(self, boxes: Boxes, limit: int, flag: NDArray[np.int64]) -> Outcome:
         """Process at most ``limit`` boxes."""
-        from kin_solvers.solve import Boxes, Outcome
-
         if self.pipelined:
             return _Pipeline(self).run(boxes, limit, flag)
         n = len(boxes)
@@ -153,8 +146,6 @@ class PaperSearch(OneStage):
 
     def unfinished(self, boxes: Boxes) -> Boxes:
         """Boxes that are left, as boxes of configurations."""
-        from kin_solvers.solve import Boxes
-
         lower, upper, parent = self._turned(boxes.lower, boxes.upper)
         parts = np.bincount(parent, minlength=len(boxes))
         share = (boxes.share / np.maximum(parts, 1))[parent]
@@ -234,8 +225,6 @@ class _Pipeline:
 
     def run(self, boxes: Boxes, limit: int, flag: NDArray[np.int64]) -> Outcome:
         """Process at most ``limit`` boxes."""
-        from kin_solvers.solve import Boxes, Outcome
-
         s = self.search
         waiting = [
             (np.stack([boxes.lower[i], boxes.upper[i]], axis=1), float(boxes.share[i]))

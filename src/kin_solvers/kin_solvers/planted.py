@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kin_core.rotations import exp_so3, inverse_transform, transform
 from kin_solvers import fast_kernels, planar_kernels, platform_kernels
+from kin_solvers.boxes import Boxes
 from kin_solvers.errors import CuikError
 from kin_solvers.fast_kernels import jit
 from kin_solvers.library import platform
@@ -23,7 +24,7 @@ from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable, r
 from kin_solvers.paper import PaperSearch
 from kin_solvers.planar import PlanarSystem
 from kin_solvers.platform import PlatformSystem
-from kin_solvers.solve import Boxes, Reduced
+from kin_solvers.reduced import Reduced
 from kin_solvers.system import System
 
 __all__ = [

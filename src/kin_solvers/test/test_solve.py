@@ -20,11 +20,11 @@ from kin_solvers import (
     solve_all_ik,
 )
 from kin_solvers.equations import Equations
+from kin_solvers.fast import FastSearch
 from kin_solvers.mechanism import translation
 from kin_solvers.paper import PaperSearch
 from kin_solvers.planar import PlanarSystem
 from kin_solvers.planted import planted_planar, planted_platform
-from kin_solvers.solve import FastSearch
 from kin_solvers.system import System
 
 ALPHA, BETA = math.radians(30), math.radians(75)
