@@ -35,12 +35,12 @@ _REAL_TIME = (
 
 #: Tests that mostly wait, for processes or for the graph: another worker.
 _WAITING = (
-    "src/kin_tools/test/test_bag_graph.py",
+    "src/kin_bags/test/test_graph.py",
     "src/kin_tools/test/test_up.py",
     "src/kin_tools/test/test_runner.py",
-    "src/kin_tools/test/test_monitor.py",
+    "src/kin_monitor/test/test_node.py",
     "src/kin_tools/test/test_call.py",
-    "src/kin_tools/test/test_fuzz.py",
+    "src/kin_testing/test/test_fuzz.py",
 )
 
 #: Packages whose tests compile the same kernels, so that one worker has each of them; then the
@@ -48,7 +48,7 @@ _WAITING = (
 _COMPUTING = ("src/continuum_ik/", "src/gpu_kinematics/", "src/kin_solvers/", "src/hier_ik/")
 _LONG = (
     "src/kin_tools/test/test_setup_workspace.py",
-    "src/kin_tools/test/test_hosts.py",
+    "launch/test/test_hosts.py",
     "docker/",
     "src/ft_controller/test/test_stepped_loop.py",
 )

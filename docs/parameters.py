@@ -19,8 +19,8 @@ NODES = (
     ("gpu_kinematics", "gpu_kinematics.node:GpuKinematicsParameters", "delta.md"),
     ("continuum_ik", "continuum_ik.node:ContinuumParameters", "continuum.md"),
     ("hier_ik", "hier_ik.node:HierParameters", "hier.md"),
-    ("stack_monitor", "kin_tools.monitor:MonitorParameters", "dashboard.md"),
-    ("dashboard", "kin_tools.dashboard.node:DashboardParameters", "dashboard.md"),
+    ("stack_monitor", "kin_monitor.parameters:MonitorParameters", "dashboard.md"),
+    ("dashboard", "kin_dashboard.parameters:DashboardParameters", "dashboard.md"),
 )
 
 HEAD = """\

@@ -18,7 +18,7 @@ import psutil
 import pytest
 from domain_coordinator import domain_id
 
-from kin_tools.running_stack import running_stack
+from kin_testing.running_stack import running_stack
 
 pytestmark = [pytest.mark.stack, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -44,7 +44,7 @@ NOT_RUN = {
 ENDLESS = {
     r"^\./kinstack up(?! --check)(?! --show-args)\b": "active after",
     r"^\./kinstack launch\b": r"\]: active",
-    r"^\./kinstack run kin_tools dashboard\b": "http://",
+    r"^\./kinstack run kin_dashboard dashboard\b": "http://",
     r"^\./kinstack bag record (?!.*--duration)": "recording|record",
 }
 

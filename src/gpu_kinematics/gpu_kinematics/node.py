@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Point, PointStamped
+from geometry_msgs.msg import PointStamped
 from kin_interfaces.msg import DeltaBatch
 from kin_interfaces.srv import MakeTrajectory, SolveDelta, WorkspaceMap
-from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
-from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from gpu_kinematics.delta import BACKENDS, Delta
@@ -28,7 +25,6 @@ from gpu_kinematics.errors import DeltaInput, DeltaLimit
 from gpu_kinematics.fleet import DemoFleet
 from gpu_kinematics.geometry import THETA, Geometry, Limits
 from gpu_kinematics.kernels import OPS
-from gpu_kinematics.mailbox import Mailbox
 from gpu_kinematics.render import MODES
 from gpu_kinematics.status import summary
 from gpu_kinematics.trajectory import Fleet, Move
@@ -36,6 +32,7 @@ from gpu_kinematics.workspace import map_workspace
 from kin_core.errors import StatusCode
 from kin_core.task import Task
 from kin_ros.arrays import from_field, to_field
+from kin_ros.markers import BLUE, GREY, ORANGE, colour, make_marker
 from kin_ros.node import KinNode, run
 from kin_ros.parameters import ParameterSet, parameter
 from kin_ros.qos import SENSOR, STATE
@@ -135,7 +132,6 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
     demo: DemoFleet | None = None
 
     def __init__(self, **arguments: Any) -> None:
-        self._mailboxes: list[Mailbox[Any]] = []
         super().__init__("gpu_kinematics", GpuKinematicsParameters, **arguments)
 
     # -- life
@@ -173,7 +169,7 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
             self._fleet_batch = self.publish_to(DeltaBatch, "delta/fleet/batch", STATE)
             self._fleet_joints = self.publish_to(JointState, "delta/fleet/joint_states", STATE)
             self._fleet_markers = self.publish_to(MarkerArray, "delta/fleet/markers", STATE)
-            box = self._mailbox("fleet", self._fleet_tick, 1)
+            box = self.mailbox("fleet", self._fleet_tick)
 
             def tick() -> None:
                 if not box.put(self.get_clock().now()):
@@ -185,16 +181,8 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
         delta = self.delta
         self.thread("warm", lambda: delta.warm(others))
 
-    def deactivate(self) -> None:
-        """Forget what waits."""
-        for box in self._mailboxes:
-            box.clear()
-
     def cleanup(self) -> None:
-        """End the threads and forget the demo."""
-        for box in self._mailboxes:
-            box.close()
-        self._mailboxes.clear()
+        """Forget the demo."""
         self.demo = None
 
     def parameters_changed(
@@ -421,25 +409,13 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
 
     # -- topics
 
-    def _mailbox(self, name: str, handle: Callable[[Any], None], limit: int) -> Mailbox[Any]:
-        """A thread that handles items while the executor goes on; what it raises is reported."""
-        guarded = self.guard(name, handle)
-
-        def take(item: Any) -> None:
-            if self.active:
-                guarded(item)
-
-        box: Mailbox[Any] = Mailbox(take, limit, name, lambda error: self.failed(name, error))
-        self._mailboxes.append(box)
-        return box
-
     def _serve_batches(self, topic: str, *, forward: bool) -> None:
         """Answer a batch topic from a thread of its own, in order."""
 
         def answer(work: tuple[Any, Delta]) -> None:
             self._batch(*work, forward=forward)
 
-        box = self._mailbox(f"batch of {topic}", answer, self.parameters.batch_queue)
+        box = self.mailbox(f"batch of {topic}", answer, limit=self.parameters.batch_queue)
 
         def receive(message: Any) -> None:
             if not box.put((message, self.delta)):
@@ -530,19 +506,24 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
         markers = []
         parts = self.demo.skeleton(motion.angle[:, 0], motion.position[:, 0])
         looks = (
-            ("arms", Marker.LINE_LIST, 0.004, (0.20, 0.45, 0.85, 1.0)),
-            ("rods", Marker.LINE_LIST, 0.002, (0.65, 0.65, 0.70, 1.0)),
-            ("platforms", Marker.SPHERE_LIST, 0.014, (0.95, 0.55, 0.15, 1.0)),
+            ("arms", Marker.LINE_LIST, 0.004, BLUE),
+            ("rods", Marker.LINE_LIST, 0.002, GREY),
+            ("platforms", Marker.SPHERE_LIST, 0.014, ORANGE),
         )
-        for number, ((name, kind, size, colour), points) in enumerate(
+        for number, ((name, kind, size, shade), points) in enumerate(
             zip(looks, parts, strict=True)
         ):
-            marker = Marker(header=header, ns=name, id=number, type=kind, action=Marker.ADD)
-            marker.pose.orientation.w = 1.0
-            marker.scale.x = marker.scale.y = marker.scale.z = size
-            marker.color = ColorRGBA(r=colour[0], g=colour[1], b=colour[2], a=colour[3])
-            marker.lifetime = Duration(seconds=2).to_msg()
-            marker.points = [Point(x=x, y=y, z=z) for x, y, z in points.tolist()]
+            marker = make_marker(
+                kind,
+                name,
+                number,
+                frame_id=header.frame_id,
+                stamp=header.stamp,
+                size=size,
+                shade=colour(shade),
+                points=points,
+                lifetime=2.0,
+            )
             markers.append(marker)
         return MarkerArray(markers=markers)
 

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Point, Pose
 from kin_interfaces.msg import HierComponent, HierGoal, HierResidual
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
@@ -16,32 +15,18 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from hier_ik.decompose import Decomposition
-from hier_ik.linkage import GOAL_ROWS, Linkage, frame
+from hier_ik.linkage import GOAL_ROWS, Linkage
 from hier_ik.solver import Residual, Solution, Solver
 from kin_core import checks
 from kin_core.errors import InvalidInput
-from kin_core.rotations import matrix_to_quaternion, quaternion_to_matrix
 from kin_ros.arrays import to_field
+from kin_ros.markers import BLACK, BLUE, PURPLE, colour, make_marker, to_points
+from kin_ros.poses import read_pose
 
 Array = NDArray[np.float64]
 
 #: Links that are shown with their frame and name at most.
 _GRIPS = 100
-
-
-def pose_to_frame(field: str, pose: Pose, *, empty_is_identity: bool = False) -> Array:
-    """A geometry_msgs/Pose as a 4x4 transform."""
-    p, o = pose.position, pose.orientation
-    q = checks.finite(f"{field}.orientation", [o.x, o.y, o.z, o.w])
-    xyz = checks.finite(f"{field}.position", [p.x, p.y, p.z])
-    norm = float(np.linalg.norm(q))
-    if norm < 1e-6:
-        if empty_is_identity:
-            return frame(xyz)
-        raise InvalidInput(f"{field}.orientation", "is not a quaternion: all components are zero")
-    if abs(norm - 1.0) > 1e-2:
-        raise InvalidInput(f"{field}.orientation", f"is not a unit quaternion, norm {norm:.3g}")
-    return frame(xyz, rotation=quaternion_to_matrix(q))
 
 
 def set_goal(solver: Solver, message: HierGoal, field: str = "goal") -> None:
@@ -53,8 +38,8 @@ def set_goal(solver: Solver, message: HierGoal, field: str = "goal") -> None:
         return
     kind = message.kind or "pose"
     reference = message.reference_link or linkage.root
-    target = pose_to_frame(f"{field}.target", message.target, empty_is_identity=True)
-    offset = pose_to_frame(f"{field}.offset", message.offset, empty_is_identity=True)
+    target = read_pose(f"{field}.target", message.target, zero_is_identity=True)
+    offset = read_pose(f"{field}.offset", message.offset, zero_is_identity=True)
     known = linkage.goals.get(name)
     rows = tuple(bool(r) for r in message.rows) if kind == "rows" else GOAL_ROWS.get(kind)
     if known is not None and not message.link:
@@ -185,15 +170,16 @@ def markers(solver: Solver, frame_id: str, stamp: Any, tolerance: float) -> Mark
     pairs = [pair for of_link in bars.values() for pair in of_link]
     array = MarkerArray()
     size = _size(points, pairs)
-    places = [Point(x=x, y=y, z=z) for x, y, z in points.tolist()]
+    places = to_points(points)
     for i, virtual in enumerate((False, True)):
-        marker = _marker(frame_id, stamp, "virtual links" if virtual else "real links", i)
-        marker.type = Marker.LINE_LIST
-        marker.scale.x = size * (0.15 if virtual else 0.4)
-        marker.color = (
-            ColorRGBA(r=0.46, g=0.44, b=0.7, a=0.6)
-            if virtual
-            else ColorRGBA(r=0.2, g=0.2, b=0.2, a=1.0)
+        marker = make_marker(
+            Marker.LINE_LIST,
+            "virtual links" if virtual else "real links",
+            i,
+            frame_id=frame_id,
+            stamp=stamp,
+            size=size * (0.15 if virtual else 0.4),
+            shade=colour(PURPLE, 0.6) if virtual else colour(BLACK),
         )
         marker.points = [
             places[end]
@@ -203,9 +189,7 @@ def markers(solver: Solver, frame_id: str, stamp: Any, tolerance: float) -> Mark
             for end in pair
         ]
         array.markers.append(marker)
-    marker = _marker(frame_id, stamp, "closures", 2)
-    marker.type = Marker.SPHERE_LIST
-    marker.scale.x = marker.scale.y = marker.scale.z = size
+    centres, shades = [], []
     for r in solver.residuals(tolerance):
         if r.name in linkage.goals:
             g = linkage.goals[r.name]
@@ -213,8 +197,19 @@ def markers(solver: Solver, frame_id: str, stamp: Any, tolerance: float) -> Mark
         else:
             c = linkage.joints[r.name]
             T = poses[c.child] @ c.child_origin
-        marker.points.append(_point(T[:3, 3]))
-        marker.colors.append(_colour(r.size, tolerance))
+        centres.append(T[:3, 3])
+        shades.append(_colour(r.size, tolerance))
+    marker = make_marker(
+        Marker.SPHERE_LIST,
+        "closures",
+        2,
+        frame_id=frame_id,
+        stamp=stamp,
+        size=size,
+        shade=ColorRGBA(),
+        points=np.reshape(centres, (-1, 3)),
+    )
+    marker.colors = shades
     array.markers.append(marker)
     array.markers += _grips(linkage, poses, frame_id, stamp, size)
     return array
@@ -228,28 +223,20 @@ def _grips(
     named = [n for n, link in linkage.links.items() if not link.virtual and link.sublinkage == top]
     array = []
     for number, name in enumerate(named[:_GRIPS]):
-        marker = _marker(frame_id, stamp, "grips", number)
-        marker.type = Marker.CUBE
+        marker = make_marker(
+            Marker.CUBE,
+            "grips",
+            number,
+            frame_id=frame_id,
+            stamp=stamp,
+            size=(2.0 * size, 2.0 * size, 0.5 * size),
+            shade=colour(BLUE),
+            position=poses[name][:3, 3],
+            rotation=poses[name][:3, :3],
+        )
         marker.text = name
-        T = poses[name]
-        marker.pose.position = _point(T[:3, 3])
-        q = matrix_to_quaternion(np.ascontiguousarray(T[:3, :3]))
-        o = marker.pose.orientation
-        o.x, o.y, o.z, o.w = (float(v) for v in q)
-        marker.scale.x, marker.scale.y, marker.scale.z = 2.0 * size, 2.0 * size, 0.5 * size
-        marker.color = ColorRGBA(r=0.0, g=0.45, b=0.7, a=1.0)
         array.append(marker)
     return array
-
-
-def _marker(frame_id: str, stamp: Any, namespace: str, number: int) -> Marker:
-    marker = Marker()
-    marker.header.frame_id = frame_id
-    marker.header.stamp = stamp
-    marker.ns, marker.id = namespace, number
-    marker.action = Marker.ADD
-    marker.pose.orientation.w = 1.0
-    return marker
 
 
 def _bars(
@@ -282,10 +269,6 @@ def _size(points: Array, pairs: list[tuple[int, int]]) -> float:
     return 0.06 * float(np.median(long)) if long.size else 0.02
 
 
-def _point(p: Array) -> Point:
-    return Point(x=float(p[0]), y=float(p[1]), z=float(p[2]))
-
-
 def _colour(residual: float, tolerance: float) -> ColorRGBA:
     share = 0.0
     if residual > tolerance:
@@ -296,5 +279,5 @@ def _colour(residual: float, tolerance: float) -> ColorRGBA:
 
 __all__ = [
     "fill_decomposition", "fill_solution", "joint_state", "markers",
-    "pose_to_frame", "residual_message", "set_goal", "split_names", "start_values",
+    "residual_message", "set_goal", "split_names", "start_values",
 ]  # fmt: skip

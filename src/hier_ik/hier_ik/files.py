@@ -338,9 +338,7 @@ def _frame(label: str, e: dict[str, Any], prefix: str) -> Array:
     if f"{prefix}quaternion" in e:
         if f"{prefix}rpy" in e:
             raise InvalidInput(label, f"{prefix}rpy and {prefix}quaternion exclude each other")
-        q = checks.shape(f"{label}, {prefix}quaternion", e[f"{prefix}quaternion"], (4,))
-        if np.linalg.norm(q) < 1e-9:
-            raise InvalidInput(f"{label}, {prefix}quaternion", "must not be zero")
+        q = checks.quaternion(f"{label}, {prefix}quaternion", e[f"{prefix}quaternion"])
         return frame(xyz, rotation=quaternion_to_matrix(q))
     rpy = checks.shape(f"{label}, {prefix}rpy", e.get(f"{prefix}rpy", zero), (3,))
     return frame(xyz, rpy)

@@ -22,7 +22,7 @@ from kin_interfaces.srv import (
 )
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from visualization_msgs.msg import Marker, MarkerArray
+from visualization_msgs.msg import MarkerArray
 
 from hier_ik import conversions
 from hier_ik.abstraction import check_proper
@@ -40,6 +40,7 @@ from kin_core.loop import PeriodicLoop
 from kin_core.task import Progress, Task
 from kin_core.yamls import load_yaml
 from kin_ros.arrays import from_field
+from kin_ros.markers import clear_all
 from kin_ros.node import KinNode, run
 from kin_ros.parameters import ParameterSet, parameter
 from kin_ros.qos import COMMAND, LATCHED, STATE
@@ -233,7 +234,7 @@ class HierNode(KinNode[HierParameters]):
                 return
             array = conversions.markers(self._solver, p.frame_id, stamp, p.tolerance)
             if self._other_linkage:
-                array.markers.insert(0, Marker(action=Marker.DELETEALL))
+                array.markers.insert(0, clear_all())
                 self._other_linkage = False
         self._pictures.publish(array)
 
@@ -390,7 +391,7 @@ class HierNode(KinNode[HierParameters]):
                 for goal in request.goals:
                     conversions.set_goal(live, goal)
                 live.set_values(
-                    {n: v for n, v in solution.values.items() if n in live.compiled.dof_of}
+                    {n: v for n, v in solution.values.items() if n in live.compiled.bodies.dof_of}
                 )
 
     def _check(self, request: Any, task: Task) -> Any:

@@ -1,3 +1,19 @@
 """What the kinstack libraries share; nothing here imports ROS."""
 
-__version__ = "0.1.0"
+import importlib.metadata
+
+__all__ = [
+    "checks",
+    "errors",
+    "interrupts",
+    "loop",
+    "mailbox",
+    "rotations",
+    "task",
+    "texts",
+    "threads",
+    "urdf",
+    "yamls",
+]
+
+__version__ = importlib.metadata.version(__name__)

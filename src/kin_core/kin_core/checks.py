@@ -15,12 +15,14 @@ from kin_core.errors import InvalidInput, LimitExceeded
 
 __all__ = [
     "LONGEST_NAME",
+    "UNIT_TOLERANCE",
     "count",
     "finite",
     "name",
     "number",
     "one_of",
     "positive",
+    "quaternion",
     "shape",
     "shown",
     "text",
@@ -30,6 +32,8 @@ __all__ = [
 
 #: Longest name of a robot, link, joint, goal or file [characters].
 LONGEST_NAME = 1000
+#: Largest distance of a quaternion's norm from 1: what three decimals of each component leave.
+UNIT_TOLERANCE = 1e-3
 #: Longest picture of a wrong value in an error [characters].
 _MAX_SHOWN = 80
 
@@ -106,6 +110,15 @@ def shape(field: str, values: ArrayLike, expected: Sequence[int | None]) -> NDAr
         want = "(" + ", ".join("any" if n is None else str(n) for n in expected) + ")"
         raise InvalidInput(field, f"must have the shape {want}, got {array.shape}")
     return array
+
+
+def quaternion(field: str, values: ArrayLike) -> NDArray[np.float64]:
+    """Return a quaternion (x, y, z, w), shape (4,), scaled to norm 1; it must be near that."""
+    q = shape(field, values, (4,))
+    norm = math.hypot(*q.tolist())
+    if not abs(norm - 1.0) <= UNIT_TOLERANCE:
+        raise InvalidInput(field, f"must be a quaternion of norm 1, got norm {norm:.7g}")
+    return q / norm
 
 
 def number(field: str, value: Any) -> float:

@@ -103,7 +103,7 @@ def address(typing: Any, array: Any) -> Any:
 
 @intrinsic
 def fused(typing: Any, a: Any, b: Any, c: Any) -> Any:
-    """a b + c, rounded once, wherever the compiler would fuse or not."""
+    """The number a b + c, rounded once, whether or not the compiler would fuse it."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)

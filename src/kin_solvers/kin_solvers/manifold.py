@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from kin_solvers import border
 from kin_solvers.boxes import Counters
-from kin_solvers.certificate import independent_rows
 from kin_solvers.clusters import clusters_of, connect
 from kin_solvers.components import Component, Finder
 from kin_solvers.curves import trace
-from kin_solvers.equations import Equations
+from kin_solvers.equations import Equations, independent_rows
 from kin_solvers.errors import RequestError
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.schedule import Paused

@@ -33,8 +33,6 @@ __all__ = ["load_mechanism"]
 
 Matrix = NDArray[np.float64]
 LIMIT_BYTES = 1 << 20
-#: Largest distance of the norm of a quaternion from 1: what three decimals leave.
-MAX_NORM_DEFECT = 1e-3
 
 _STEPS = tuple(f"{verb}_{axis}" for verb in ("rotate", "translate") for axis in AXES)
 
@@ -208,11 +206,8 @@ class _Reader:
             r, p, y = (self._angle(x) for x in self._vector(f"{where}.rpy", table["rpy"], 3))
             result[:3, :3] = rpy_to_matrix(r, p, y)
         elif "quaternion" in table:
-            q = np.array(self._vector(f"{where}.quaternion", table["quaternion"], 4))
-            norm = math.hypot(*q)
-            if abs(norm - 1.0) > MAX_NORM_DEFECT:
-                raise MechanismError(f"{where}.quaternion", f"must be of norm 1, got {norm:.7g}")
-            result[:3, :3] = quaternion_to_matrix(q / norm)
+            q = self._vector(f"{where}.quaternion", table["quaternion"], 4)
+            result[:3, :3] = quaternion_to_matrix(checks.quaternion(f"{where}.quaternion", q))
         return result
 
     def _angle(self, value: float) -> float:

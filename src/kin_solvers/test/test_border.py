@@ -321,7 +321,7 @@ def test_every_value_of_a_mechanism_file_replaced():
         (("name: four_bar", f"name: {'n' * 2000}"), "a word of 2000 characters; 1000 are taken"),
         (("name: four_bar", "name: !!binary aGVsbG8="), "of the type binary is not allowed"),
         (("range: [-180, 180]", "range: [-180, 1:30]"), "'1:30' is no number"),
-        (("[0, 0, 0, 1]}", "[0, 0, 0, 0.995]}"), "must be of norm 1, got 0.995"),
+        (("[0, 0, 0, 1]}", "[0, 0, 0, 0.995]}"), "must be a quaternion of norm 1, got norm 0.995"),
         (("{a: {type", "{1: {}, a: {type"), "variables: must be a text, got 1"),
         (("{a: {type", "{~: {}, a: {type"), "variables: must be a text, got None"),
         (("type: rotation", "type: [rotation]"), "must be rotation or translation"),

@@ -13,7 +13,7 @@ from kin_core.yamls import LIMIT_BYTES, load_yaml
 from kin_tools.call import status_text
 
 if TYPE_CHECKING:
-    from kin_tools.client import Client
+    from kin_ros.client import Client
 
 __all__ = ["Answer", "Question", "ask_all", "read_questions", "table"]
 
@@ -115,7 +115,7 @@ def ask_all(
 
 
 def _ask(client: Client, question: Question, stop: Callable[[], bool]) -> Answer:
-    from kin_tools.messages import fill, find_type
+    from kin_ros.messages import fill, find_type
 
     started = time.monotonic()
     try:

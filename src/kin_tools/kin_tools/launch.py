@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import kin_tools.interrupts  # isort: skip  # noqa: F401 (before all else)
+import kin_core.interrupts  # isort: skip  # noqa: F401 (before all else)
 import sys
 from collections.abc import Sequence
 from pathlib import Path

@@ -202,7 +202,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _running(namespace: str) -> dict[str, Rights]:
-    from kin_tools.client import open_client
+    from kin_ros.client import open_client
 
     space = "/" + namespace.strip("/")
     with open_client("policy") as client:

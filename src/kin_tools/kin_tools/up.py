@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import kin_tools.interrupts  # isort: skip  # noqa: F401 (before all else)
+import kin_core.interrupts  # isort: skip  # noqa: F401 (before all else)
 import contextlib
 import os
 import shutil
@@ -142,7 +142,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _watch(front: Front, plan: LaunchPlan, started: float) -> int:
-    from kin_tools.client import open_client
+    from kin_ros.client import open_client
     from kin_tools.progress import Reporter
 
     with open_client("up") as client:
@@ -156,8 +156,8 @@ def _watch(front: Front, plan: LaunchPlan, started: float) -> int:
 def _check(
     front: Front, plan: LaunchPlan, questions: list[Question], started: float, timeout: float
 ) -> int:
+    from kin_ros.client import open_client
     from kin_tools.check import ask_all, table
-    from kin_tools.client import open_client
     from kin_tools.progress import Reporter
 
     def stopped() -> bool:

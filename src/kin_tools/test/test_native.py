@@ -15,10 +15,12 @@ ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = sorted(path.parent for path in (ROOT / "src").glob("*/setup.py"))
 LAUNCH_FILES = sorted((ROOT / "launch").glob("*.launch.xml"))
 
-#: rosdep keys of what has another name there. ROS packages have their own name.
-ROSDEP = {
+#: Names in package.xml that differ from the module's: rosdep keys, and packages of the index.
+DECLARED_AS = {
     "PIL": "python3-pil",
+    "cupy": "cupy-cuda13x",
     "defusedxml": "python3-defusedxml",
+    "distributed": "dask",
     "hypothesis": "python3-hypothesis",
     "matplotlib": "python3-matplotlib",
     "mpl_toolkits": "python3-matplotlib",
@@ -31,18 +33,12 @@ ROSDEP = {
     "scipy": "python3-scipy",
     "yaml": "python3-yaml",
 }
-#: Without a rosdep key: ./kinstack setup installs them from the lock, in native mode too.
+#: Come with another package of the lock, or are for tests alone.
 FROM_THE_LOCK = {
-    "cupy": "cupy-cuda13x",
-    "dask": "dask",
-    "distributed": "distributed",
     "llvmlite": "llvmlite",
     "nvidia": "nvidia-cuda-nvrtc",
     "pinocchio": "pin",
     "playwright": "playwright",
-    "qdldl": "qdldl",
-    "rosbags": "rosbags",
-    "viser": "viser",
     "websockets": "websockets",  # comes with viser
 }
 #: Imported only where a person has installed them; the code says so when they are missing.
@@ -75,7 +71,10 @@ def declared(package, *, tests=True):
     root = ElementTree.parse(package / "package.xml").getroot()
     kinds = {item.tag for item in root if item.tag.endswith("depend")}
     wanted = kinds if tests else kinds - {"test_depend"}
-    return {item.text.strip() for item in root if item.tag in wanted}
+    from_index = [e.text for e in root.find("export") if e.tag in ("pip_depend", "pip_extra")]
+    return {item.text.strip() for item in root if item.tag in wanted} | {
+        name.partition("[")[0] for name in from_index
+    }
 
 
 def undeclared(package, files, known):
@@ -87,8 +86,8 @@ def undeclared(package, files, known):
             continue
         if name in FROM_THE_LOCK:
             assert f"\n{FROM_THE_LOCK[name]}==" in lock, f"{name} ({place}) is in no lock file"
-        elif ROSDEP.get(name, name) not in known:
-            missing.append(f"{ROSDEP.get(name, name)} ({place})")
+        elif DECLARED_AS.get(name, name) not in known:
+            missing.append(f"{DECLARED_AS.get(name, name)} ({place})")
     return missing
 
 
@@ -144,20 +143,6 @@ def test_parameters_hold_in_every_namespace(path):
     """A plain node name at the top of a parameter file means that node outside of namespaces."""
     for node in yaml.safe_load(path.read_text()):
         assert node.startswith("/**"), f"{path.name}: {node}"
-
-
-def test_packages_agree_on_the_version():
-    versions = {
-        ElementTree.parse(path).getroot().findtext("version")
-        for path in [*ROOT.glob("src/*/package.xml"), ROOT / "launch" / "package.xml"]
-    }
-    assert len(versions) == 1, versions
-
-
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
-def test_colcon_chooses_pytest(package):
-    """Without this extra, ``colcon test`` uses unittest, finds nothing, and reports success."""
-    assert 'extras_require={"test": ["pytest"]}' in (package / "setup.py").read_text()
 
 
 def test_the_pytest_plugins_of_ros_do_no_harm(tmp_path):

@@ -425,12 +425,12 @@ def test_package_names(tmp_path):
 # With the real colcon ----------------------------------------------------------------------------
 
 
-def make_workspace(root, keep=None):
-    """A clone of the command, two real packages, and the environment of this one."""
+def make_workspace(root, keep=None, packages=("kin_core", "kin_tools")):
+    """A clone of the command, some real packages, and the environment of this one."""
     (root / "src").mkdir(parents=True)
     for name in ("kinstack", "requirements.lock", "requirements-dev.lock"):
         shutil.copy(ROOT / name, root / name)
-    for name in ("kin_tools", "kin_core"):
+    for name in packages:
         ignore = shutil.ignore_patterns("*.egg-info", "__pycache__")
         shutil.copytree(ROOT / "src" / name, root / "src" / name, ignore=ignore)
     keep = keep or root
@@ -510,7 +510,7 @@ def test_a_path_with_odd_characters(tmp_path):
         return cache / "kinstack" / hashlib.sha256(str(root).encode()).hexdigest()[:12]
 
     root = tmp_path / ODD / "kinstack"
-    make_workspace(root, keep_of(root))
+    make_workspace(root, keep_of(root), ("kin_core", "kin_monitor", "kin_tools"))
     for name, text in TINY.items():
         path = root / "src" / "tiny_interfaces" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -520,7 +520,7 @@ def test_a_path_with_odd_characters(tmp_path):
     assert ran.returncode == 0, ran.stderr
     assert "Tiny(x=2.0)" in ran.stdout
     assert not [name for name in os.listdir(root) if name in ("build", "install", ".venv")]
-    ran = kinstack(root, "run", "kin_tools", "stack_monitor", "--help", environment=environment)
+    ran = kinstack(root, "run", "kin_monitor", "stack_monitor", "--help", environment=environment)
     assert "No such file" not in ran.stderr, ran.stderr
     # Moved: built again, and nothing is kept for the old place.
     moved = root.rename(tmp_path / "another's place")
@@ -605,8 +605,8 @@ def test_help_of_a_command_sets_nothing_up(command, tmp_path):
     root = tmp_path / "fresh"
     (root / "src").mkdir(parents=True)
     shutil.copy(ROOT / "kinstack", root)
-    shutil.copytree(ROOT / "src/kin_tools", root / "src/kin_tools")
-    shutil.copytree(ROOT / "benchmarks", root / "benchmarks")
+    for name in ("src/kin_tools", "src/kin_bags", "benchmarks"):
+        shutil.copytree(ROOT / name, root / name)
     before = sorted(path.name for path in root.iterdir())
     ran = kinstack(root, command, "--help", environment={"KINSTACK_PYTHON": sys._base_executable})
     assert ran.returncode == 0, ran.stderr

@@ -225,7 +225,7 @@ def test_two_stacks_in_two_namespaces(environment, ros, monkeypatch):
 def test_check_fails_when_a_node_does_not_come(environment, tmp_path):
     file = tmp_path / "x.launch.xml"
     file.write_text(
-        "<launch><node pkg='kin_tools' exec='stack_monitor' name='wrong'>"
+        "<launch><node pkg='kin_monitor' exec='stack_monitor' name='wrong'>"
         "<param name='period' value='-1.0'/></node></launch>"
     )
     process = up(environment, "--check", "--launch-file", str(file), "--timeout", "60")
@@ -295,7 +295,7 @@ def test_table_lines_up():
 
 def test_every_question_fits_its_type():
     """The requests of all systems can be filled into their types."""
-    from kin_tools.messages import fill, find_type
+    from kin_ros.messages import fill, find_type
 
     plan = load_launch_file(SHARE / "full_stack.launch.xml")
     for question in read_questions(SHARE / "config" / "check", plan.node_names):
