@@ -27,7 +27,7 @@ settings.load_profile("kinstack")
 #: Tests that control arms in real time: one worker for them all, so that none disturbs another.
 _REAL_TIME = (
     "src/ft_controller/test/test_voting.py",
-    "src/ft_controller/test/test_crew.py",
+    "src/ft_controller/test/test_replica_group.py",
     "src/ft_controller/test/test_node.py",
     "src/ft_controller/test/test_motion_node.py",
     "src/ft_controller/test/test_claim.py",
