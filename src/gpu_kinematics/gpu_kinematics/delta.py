@@ -28,7 +28,7 @@ from gpu_kinematics.cpu import CpuBackend, addresses, kernel
 from gpu_kinematics.cuda import CudaBackend
 from gpu_kinematics.errors import BackendError, DeltaInput
 from gpu_kinematics.geometry import Geometry, Limits
-from gpu_kinematics.kernels import OPS, OPTIONS
+from gpu_kinematics.kernels import OPS
 from kin_core import checks
 
 __all__ = [
@@ -519,7 +519,6 @@ class Delta:
             rows = [*signs, 1.0 if platform == "down" else -1.0]
             rows += [*self.limits.lower, *self.limits.upper, tolerance]
             found = np.array(rows, dtype)
-            assert found.size == len(OPTIONS)  # noqa: S101
             self._options[branch, dtype] = found
         return found
 

@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Point, PointStamped
+from geometry_msgs.msg import PointStamped
 from kin_interfaces.msg import DeltaBatch
 from kin_interfaces.srv import MakeTrajectory, SolveDelta, WorkspaceMap
-from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
-from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from gpu_kinematics.delta import BACKENDS, Delta
@@ -34,6 +32,7 @@ from gpu_kinematics.workspace import map_workspace
 from kin_core.errors import StatusCode
 from kin_core.task import Task
 from kin_ros.arrays import from_field, to_field
+from kin_ros.markers import BLUE, GREY, ORANGE, colour, make_marker
 from kin_ros.node import KinNode, run
 from kin_ros.parameters import ParameterSet, parameter
 from kin_ros.qos import SENSOR, STATE
@@ -507,19 +506,24 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
         markers = []
         parts = self.demo.skeleton(motion.angle[:, 0], motion.position[:, 0])
         looks = (
-            ("arms", Marker.LINE_LIST, 0.004, (0.20, 0.45, 0.85, 1.0)),
-            ("rods", Marker.LINE_LIST, 0.002, (0.65, 0.65, 0.70, 1.0)),
-            ("platforms", Marker.SPHERE_LIST, 0.014, (0.95, 0.55, 0.15, 1.0)),
+            ("arms", Marker.LINE_LIST, 0.004, BLUE),
+            ("rods", Marker.LINE_LIST, 0.002, GREY),
+            ("platforms", Marker.SPHERE_LIST, 0.014, ORANGE),
         )
-        for number, ((name, kind, size, colour), points) in enumerate(
+        for number, ((name, kind, size, shade), points) in enumerate(
             zip(looks, parts, strict=True)
         ):
-            marker = Marker(header=header, ns=name, id=number, type=kind, action=Marker.ADD)
-            marker.pose.orientation.w = 1.0
-            marker.scale.x = marker.scale.y = marker.scale.z = size
-            marker.color = ColorRGBA(r=colour[0], g=colour[1], b=colour[2], a=colour[3])
-            marker.lifetime = Duration(seconds=2).to_msg()
-            marker.points = [Point(x=x, y=y, z=z) for x, y, z in points.tolist()]
+            marker = make_marker(
+                kind,
+                name,
+                number,
+                frame_id=header.frame_id,
+                stamp=header.stamp,
+                size=size,
+                shade=colour(shade),
+                points=points,
+                lifetime=2.0,
+            )
             markers.append(marker)
         return MarkerArray(markers=markers)
 

@@ -9,8 +9,8 @@ from delta_oracles import MM, exact_thetas, mp_fk, mp_ik
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from benchmarks.baselines.seed import THETA, seed_fk, seed_ik
 from gpu_kinematics import Delta, Geometry, Limits, Status
-from gpu_kinematics.seed import THETA, seed_fk, seed_ik
 
 ROBOT = Delta(MM, backend="cpu")
 
@@ -275,17 +275,3 @@ def test_joint_limits_are_marked_and_values_kept():
     assert result.status == Status.ABOVE_LIMIT | (Status.BELOW_LIMIT << 4)
     assert np.isfinite(result.angle).all()
     assert robot.fk(np.array([0.1, 0.1, 0.4])).status == 0x8 | 0x40 | 0x800
-
-
-def test_elementary_functions_within_two_units():
-    from gpu_kinematics import kernels
-
-    for a in np.random.default_rng(5).uniform(-50, 50, 2000):
-        s, c = kernels.sincos(float(a))
-        assert abs(s - float(mp.sin(mp.mpf(float(a))))) < 2.3e-16
-        assert abs(c - float(mp.cos(mp.mpf(float(a))))) < 2.3e-16
-    for y, x in np.random.default_rng(6).normal(size=(2000, 2)):
-        exact = float(2 * mp.atan(mp.mpf(float(y)) / mp.mpf(float(x))))
-        assert abs(kernels.twice_atan(float(y), float(x)) - exact) < 7e-16
-    assert kernels.cbrt(27.0) == pytest.approx(3.0, rel=1e-15)
-    assert kernels.cbrt(1e-18) == pytest.approx(1e-6, rel=1e-15)
