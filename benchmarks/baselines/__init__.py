@@ -1,1 +1,1 @@
-"""What the systems are measured against: published methods, other compilers, other libraries."""
+"""What the benchmarks are measured against: faithful ports of the papers, oracles, campaigns."""

@@ -41,7 +41,7 @@ NODES = {
 #: Modules that make threads or timers of their own, and why they may.
 ALLOWED = {
     "kin_core/threads.py": "the one that all others use",
-    "kin_ros/node.py": "the timers of all nodes, guarded",
+    "kin_ros/lifecycle.py": "the timers of all nodes, guarded",
     "kin_ros/answers.py": "sends answers again; what it raises is met by the executor's guard",
     "kin_ros/diagnostics.py": "publishes once a second; the same",
     "kin_testing/fixtures.py": "fixtures of tests, which fail loudly",

@@ -19,17 +19,16 @@ from continuum_ik import layout as m
 from continuum_ik.equations import (
     choose_steps,
     eliminate,
+    fine_differences,
+    fine_increment,
+    fine_jacobian,
     invert6,
-    length_columns,
-    load2,
     solve_linear,
     tangents,
 )
 from continuum_ik.path import LEVER, load
-from continuum_ik.rod import KERNEL, LENGTH, ML_X, P_X, T_X, Array, shoot
+from continuum_ik.rod import KERNEL, LENGTH, T_X, Array, shoot
 
-#: Displacement of the fourth-order differences, in the scaled unknowns.
-INCREMENT = 1e-3
 #: Places along a rod at which conjugate points are looked for.
 PLACES = 32
 #: What is known of a point, see layout.STABLE: clearly not, clearly, or close to the border.
@@ -44,65 +43,12 @@ CAUTION, SLOWEST, FAR = 0.5, 1.0, 1.0
 
 
 @njit(**KERNEL)
-def _calm(w: Array, part: float) -> float:
-    """Return by how much displacements have to be smaller because rods are tense."""
-    return math.exp(-part * math.sqrt(min(load2(w), 400.0)))
-
-
-@njit(**KERNEL)
-def _fine_differences(w: Array, steps: int, force: float, moment: float) -> None:
-    """Fill JACOBIAN and MOMENT_JACOBIAN by fourth-order differences about the rods of block 0.
-
-    Rotation rows are the tangent's x, y and z in JACOBIAN rows 3, 4 and TANGENT_Z, not yet turned.
-    """
-    at = m.JACOBIAN_BLOCKS
-    for j in range(5):
-        h = force if j < 3 else moment
-        for row in range(9):
-            for i in range(m.LANES):
-                w[m.DIFFERENCES + (9 * j + row) * 8 + i] = 0.0
-        for k in range(4):
-            side = (-2.0, -1.0, 1.0, 2.0)[k]
-            weight = (1.0, -8.0, 8.0, -1.0)[k] / (12.0 * h)
-            for u in range(m.UNKNOWNS):
-                w[at + u] = w[m.Y + u]
-            for i in range(m.LANES):
-                w[at + 8 * j + i] += side * h
-            shoot(w, at, steps)
-            for row in range(9):
-                source = (P_X if row < 3 else (T_X - 24 if row < 6 else ML_X - 48)) + 8 * row
-                for i in range(m.LANES):
-                    w[m.DIFFERENCES + (9 * j + row) * 8 + i] += weight * w[at + source + i]
-
-
-@njit(**KERNEL)
-def _fine_jacobian(w: Array, steps: int) -> None:
-    """Fill JACOBIAN and MOMENT_JACOBIAN to high accuracy; block 0 must have been shot."""
-    L, EI = w[m.LENGTH_TYPICAL], w[m.EI_TYPICAL]
-    h = INCREMENT * _calm(w, 1.0)
-    _fine_differences(w, steps, h * EI / (L * L), h * EI / L)
-    for j in range(5):
-        for i in range(m.LANES):
-            d = m.DIFFERENCES + 72 * j + i
-            for k in range(3):
-                w[m.JACOBIAN + (6 * k + j) * 8 + i] = w[d + 8 * k]
-                w[m.MOMENT_JACOBIAN + (6 * k + j) * 8 + i] = w[d + 48 + 8 * k]
-            for k in range(2):
-                w[m.JACOBIAN + (18 + 6 * k + j) * 8 + i] = 2.0 * (
-                    w[m.POSE + 3 + k] * w[d + 24]
-                    + w[m.POSE + 6 + k] * w[d + 32]
-                    + w[m.POSE + 9 + k] * w[d + 40]
-                )
-    length_columns(w)
-
-
-@njit(**KERNEL)
 def linear_model(w: Array, entry: int, lengths_by_pose: Array, lengths_by_wrench: Array) -> bool:
     """Linearise at an entry to high accuracy; False at a singular point."""
     load(w, entry)
     steps = min(m.STEPS_MAX, choose_steps(w, m.STEP_X2) + 8)
     shoot(w, m.Y, steps)
-    _fine_jacobian(w, steps)
+    fine_jacobian(w, steps)
     if not eliminate(w):
         return False
     tangents(w)
@@ -164,8 +110,8 @@ def conjugate_points(w: Array, counts: Array) -> None:
         s = w[m.LENGTH_TYPICAL] * part
         fewer = 1 + int(steps * part)  # steps as long as those of the whole rod
         shoot(w, m.Y, fewer)
-        h = INCREMENT * _calm(w, 1.0)
-        _fine_differences(w, fewer, h * EI / (s * s), h * EI / s)
+        h = fine_increment(w)
+        fine_differences(w, fewer, h * EI / (s * s), h * EI / s)
         for i in range(m.RODS):
             # Two directions across the tangent, carried along without a jump.
             tx, ty, tz = w[T_X + i], w[T_X + 8 + i], w[T_X + 16 + i]
@@ -362,7 +308,7 @@ def settle_stability(w: Array) -> None:
         w[m.SAVED_STEP + k] = w[m.DELTA + k]
     steps = min(m.STEPS_MAX, choose_steps(w, m.STEP_X2) + 8)
     shoot(w, m.Y, steps)
-    _fine_jacobian(w, steps)
+    fine_jacobian(w, steps)
     sound = eliminate(w)
     w[m.AGE] = 0.0 if sound else -1.0
     state = CLOSE_UNSTABLE

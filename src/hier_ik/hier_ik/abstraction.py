@@ -261,7 +261,7 @@ def _drive(
     best, where = np.inf, ""
     for steps in (4, 16, 64):
         solver.set_values(
-            {n: v for n, v in solver.linkage.values.items() if n in solver.compiled.dof_of}
+            {n: v for n, v in solver.linkage.values.items() if n in solver.compiled.bodies.dof_of}
         )
         for i in range(1, steps + 1):
             s = i / steps

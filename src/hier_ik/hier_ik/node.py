@@ -391,7 +391,7 @@ class HierNode(KinNode[HierParameters]):
                 for goal in request.goals:
                     conversions.set_goal(live, goal)
                 live.set_values(
-                    {n: v for n, v in solution.values.items() if n in live.compiled.dof_of}
+                    {n: v for n, v in solution.values.items() if n in live.compiled.bodies.dof_of}
                 )
 
     def _check(self, request: Any, task: Task) -> Any:

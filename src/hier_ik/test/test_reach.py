@@ -198,8 +198,6 @@ def test_weights_go_with_their_own_rows():
     l.add_goal("light", "c", "position", target=(0.6, 0.3, 0), weight=1e-3, priority=4)
     l.add_goal("first", "a", "plane", target=(0, 0, 0), weight=50.0, priority=1)
     s = Solver(l)
-    from hier_ik import layout as at
-
-    weights = s.compiled.packed[at.WEIGHT]
+    weights = s.tables.closures["weight"]
     got = {n: weights[i] for n, i in s.compiled.closure_of.items()}
     assert got == {"4": 1.0, "pull": 1.0, "light": 1e-3, "first": 50.0}

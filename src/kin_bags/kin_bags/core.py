@@ -24,6 +24,7 @@ from kin_core.errors import InvalidInput
 from kin_core.task import Progress, Task
 from kin_ros.messages import find_type
 from kin_ros.node import KinNode
+from kin_ros.requests import answer
 
 __all__ = ["CoreTarget", "find_node_class"]
 
@@ -164,7 +165,7 @@ class CoreTarget:
                 request = deserialize_message(raw, exchange.question_class())
                 asked = float(getattr(request, "timeout", 0.0))
                 task = Task(asked if asked > 0.0 else self._timeout)
-                answering = node._answer(response_type, request, handler, "core", True, task)
+                answering = answer(node, response_type, request, handler, "core", True, task)
                 try:
                     answering.send(None)
                 except StopIteration as done:

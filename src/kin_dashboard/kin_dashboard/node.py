@@ -28,7 +28,7 @@ from kin_dashboard.parameters import DashboardParameters
 from kin_dashboard.stack import diagnostics_html, state_html, summary_html
 from kin_dashboard.style import IDLE, WARN, WRONG
 from kin_dashboard.tower import TowerPanel
-from kin_ros.guarded import Guarded
+from kin_ros.failures import Guarded
 from kin_ros.node import KinNode, run
 from kin_ros.qos import LATCHED
 
@@ -106,13 +106,13 @@ class Dashboard(KinNode[DashboardParameters]):
 
     def ask_of(self, service: type, name: str) -> Any:
         """Make a client that goes with the node's other resources."""
-        client = self.create_client(service, name, callback_group=self._group)
+        client = self.create_client(service, name, callback_group=self.group)
         self._releases.append(lambda: self.destroy_client(client))
         return client
 
     def act_on(self, action: type, name: str) -> ActionClient:
         """Make an action client that goes with the node's other resources."""
-        client = ActionClient(self, action, name, callback_group=self._group)
+        client = ActionClient(self, action, name, callback_group=self.group)
         self._releases.append(client.destroy)
         return client
 

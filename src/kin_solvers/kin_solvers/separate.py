@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kin_core.task import Task
-from kin_solvers.certificate import Certifier, Proof, Region, Regions
+from kin_solvers.certificate import Certifier, Proof
 from kin_solvers.clusters import clusters_of, connect
+from kin_solvers.regions import Region, Regions
 from kin_solvers.system import System
 
 __all__ = ["Finer", "Separated", "separate"]
@@ -240,7 +241,8 @@ class _Separation:
         found = self.finer(lower, upper, sigma, limit)
         self.processed += found.processed
         self.reductions += found.reductions
-        return found
+        low, high = self.certifier.contracted(found.lower, found.upper, self.regions)
+        return replace(found, lower=low, upper=high)
 
     def _proven(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Look for roots in boxes of a cluster, prove them, and return the boxes that are left."""

@@ -18,14 +18,14 @@ from numba import njit
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
-from continuum_ik.pose import make_pose
 from continuum_ik.robot import ContinuumRobot, Rod
 from continuum_ik.rod import Array
 
-__all__ = ["Curve", "between", "leg_errors", "residual18", "trace"]
+__all__ = ["Curve", "leg_errors", "residual18", "straight", "trace"]
 
-#: Steps of the integration of a rod; the tip is then off by some 1e-7 m.
-STEPS = 48
+#: Steps of the integration of a rod along the curve, where the tip is off by some 1e-7 m, more if
+#: the rod is tense; and at its end.
+STEPS, LAST_STEPS = 48, 480
 #: Displacement of the differences, scaled, for a rod that carries nothing.
 INCREMENT = 1e-5
 #: Largest and smallest step of the arc, largest turn of its direction in one step [rad], and most
@@ -81,16 +81,16 @@ def _slope(y: Array, k: Array, out: Array) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _shoot(x: Array, k: Array, y: Array) -> None:
+def _shoot(x: Array, k: Array, steps: int, y: Array) -> None:
     """Integrate a rod from n, m0x, m0y and its length; y (18) is the state at the tip."""
     for j in range(18):
         y[j] = 0.0
     y[3], y[7], y[11] = 1.0, 1.0, 1.0
     for j in range(5):
         y[12 + j] = x[j]
-    h = x[5] / STEPS
+    h = x[5] / steps
     a, b, c, d, z = np.empty(18), np.empty(18), np.empty(18), np.empty(18), np.empty(18)
-    for _ in range(STEPS):
+    for _ in range(steps):
         _slope(y, k, a)
         for j in range(18):
             z[j] = y[j] + 0.5 * h * a[j]
@@ -125,7 +125,14 @@ def _rod_part(i: int, y: Array, x: Array, geometry: Array, pose: Array, out: Arr
 
 @njit(cache=True, nogil=True)
 def _system(
-    u: Array, scale: Array, pose: Array, geometry: Array, rods: Array, load: Array, jacobian: bool
+    u: Array,
+    scale: Array,
+    pose: Array,
+    geometry: Array,
+    rods: Array,
+    load: Array,
+    steps: int,
+    jacobian: bool,
 ) -> tuple[Array, Array]:
     """The scaled residual (36) and, if asked for, its Jacobian (36, 36) by central differences.
 
@@ -146,7 +153,7 @@ def _system(
     for i in range(6):
         for j in range(6):
             x[j] = u[6 * i + j] * scale[j]
-        _shoot(x, rods[i], y)
+        _shoot(x, rods[i], steps, y)
         _rod_part(i, y, x, geometry, pose, part)
         for k in range(5):
             r[5 * i + k] = part[k]
@@ -160,10 +167,10 @@ def _system(
         for j in range(6):
             keep = x[j]
             x[j] = keep + h * scale[j]
-            _shoot(x, rods[i], y)
+            _shoot(x, rods[i], steps, y)
             _rod_part(i, y, x, geometry, pose, part)
             x[j] = keep - h * scale[j]
-            _shoot(x, rods[i], y)
+            _shoot(x, rods[i], steps, y)
             _rod_part(i, y, x, geometry, pose, other)
             x[j] = keep
             for k in range(5):
@@ -178,12 +185,12 @@ def _system(
     return r, J
 
 
-def between(start: Array, end: Array, part: float) -> Array:
-    """Return the pose on the straight path: position on a line, rotation about a fixed axis."""
+def straight(start: Array, end: Array, parts: Array) -> Array:
+    """Return poses (n, 12) on the straight path at ``parts`` (n): rotation about a fixed axis."""
     first, last = start[3:].reshape(3, 3), end[3:].reshape(3, 3)
     turn = Rotation.from_matrix(last @ first.T).as_rotvec()
-    R = Rotation.from_rotvec(part * turn).as_matrix() @ first
-    return make_pose(start[:3] + part * (end[:3] - start[:3]), R)
+    R = Rotation.from_rotvec(parts[:, None] * turn).as_matrix() @ first
+    return np.hstack([start[:3] + parts[:, None] * (end[:3] - start[:3]), R.reshape(-1, 9)])
 
 
 class _Path:
@@ -209,6 +216,7 @@ class _Path:
             ]
         )
         self.load = np.concatenate([robot.load.force, robot.load.moment, robot.load.point])
+        self.steps = STEPS
         self.start, self.first = start[:3], start[3:].reshape(3, 3)
         self.way = end[:3] - start[:3]
         self.turn = Rotation.from_matrix(end[3:].reshape(3, 3) @ self.first.T).as_rotvec()
@@ -219,12 +227,12 @@ class _Path:
 
     def residual(self, z: Array) -> Array:
         pose = self.pose(z[36])
-        return _system(z[:36], self.scale, pose, self.geometry, self.rods, self.load, False)[0]
+        return _system(z[:36], self.scale, pose, self.geometry, self.rods, self.load, self.steps, False)[0]
 
     def linear(self, z: Array) -> tuple[Array, Array]:
         """The residual, and its derivative by the unknowns and the part of the path: (36, 37)."""
         pose = self.pose(z[36])
-        r, J = _system(z[:36], self.scale, pose, self.geometry, self.rods, self.load, True)
+        r, J = _system(z[:36], self.scale, pose, self.geometry, self.rods, self.load, self.steps, True)
         h = 1e-5
         up, down = z.copy(), z.copy()
         up[36] += h
@@ -286,6 +294,9 @@ def trace(
                 _, A = path.linear(arrived)
                 d, _ = _direction(A, direction)
                 if d @ direction > math.cos(TURN_MAX) and d[36] > 0.0:
+                    path.steps = LAST_STEPS
+                    polished = path.solve(arrived)
+                    arrived = arrived if polished is None else polished
                     u = arrived[:36].reshape(6, 6) * path.scale[:6]
                     return Curve(True, 1.0, u[:, 5].copy(), u, tuple(crossings), count, True)
             step = min(step, 0.9 * (1.0 - z[36]) / direction[36])
@@ -387,7 +398,7 @@ def leg_errors(
     """
     path = _Path(robot, pose, pose)
     u = (np.hstack([forces, moments, lengths[:, None]]) / path.scale[:6]).ravel()
-    _, J = _system(u, path.scale, pose, path.geometry, path.rods, path.load, True)
+    _, J = _system(u, path.scale, pose, path.geometry, path.rods, path.load, STEPS, True)
     r = residual18(robot, pose, forces, moments, lengths)
     r[:30] /= np.tile(path.scale[6:11], 6)
     r[30:] /= path.scale[11:]

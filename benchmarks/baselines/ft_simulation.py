@@ -1,6 +1,6 @@
 """A controlled arm in simulated time, with whatever may go wrong around the vote.
 
-The control loop, the governor and the arm are the real ones; the processors are one computation in
+The control loop, the safety supervisor and the arm are the real ones; the processors are one computation in
 this process, since what they do to each other is not the question here. Time is simulated, so the
 same script gives the same motion on any machine.
 
@@ -20,21 +20,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ft_controller import dynamics, voter
-from ft_controller.arm import Arm
-from ft_controller.crew import Crew, Processor, Tick
-from ft_controller.governor import Limits, Reason, State
+from ft_controller import Arm, Limits, Plant, Processor, ReplicaGroup, State, Tick, Trajectory
+from ft_controller.dynamics import computed_torque
 from ft_controller.loop import SteppedLoop
-from ft_controller.plant import Plant
-from ft_controller.trajectory import Trajectory
+from ft_controller.safety_supervisor import Reason
 
-__all__ = ["Simulation", "SoloCrew", "Trouble"]
+__all__ = ["Simulation", "SoloGroup", "Trouble"]
 
 Array = NDArray[np.float64]
 
 
-class SoloCrew(Crew):
-    """A crew whose processors are one computation in this process, and which can be silenced.
+class SoloGroup(ReplicaGroup):
+    """A replica group that is one computation in this process, and which can be silenced.
 
     Attributes:
         silent: Whether there is no quorum.
@@ -46,24 +43,22 @@ class SoloCrew(Crew):
     def __init__(self, arm: Arm, **options: Any) -> None:
         super().__init__(arm, **options)
         self.silent = False
-        self._reg[voter.R_WORKING] = (1 << self.p) - 1
+        self._vote["working_set"] = self.alive
 
-    def _vote(self, due_ns: int) -> bool:
-        q, qdot, qd, vd, ad, kp, kd, locked = self._vectors
-        reg = self._reg
-        reg[voter.R_TICK] += 1
-        reg[voter.R_QUORUM] = self.p // 2 + 1
-        reg[voter.R_AGREEING] = 0 if self.silent else self.p
+    def _collect_votes(self) -> bool:
+        self._vote["tick"] += 1
+        self._vote["quorum"] = self.p // 2 + 1
+        self._vote["agreeing"] = 0 if self.silent else self.p
         if not self.silent:
-            self._tau[:] = dynamics.computed_torque(
-                self.arm.model, q, qdot, qd, vd, ad, kp, kd, locked
-            )
+            self._ballot.tau[:] = computed_torque(self.arm.links, self._joints)
         return not self.silent
 
-    def _review(self) -> None:
+    def _review_votes(self) -> None:
         """Nobody is judged."""
 
-    def _alive(self) -> int:
+    @property
+    def alive(self) -> int:
+        """All of them."""
         return (1 << self.p) - 1
 
     def processors(self) -> list[Processor]:
@@ -94,7 +89,6 @@ class Trouble:
 
     Attributes:
         node_stopped: The controller does nothing at all, as after SIGSTOP.
-        killed: The same, and it does not come back with what it knew.
         silent: There is no quorum; each tick takes ``patience``.
         lost: Joint states do not arrive.
         frozen: Joint states arrive with new stamps and the old content.
@@ -119,6 +113,7 @@ class Simulation:
         step: Largest change of a joint's torque from one command to the next so far [N m].
         farthest: Largest distance of a joint from its motion so far, while it was driven [rad].
         states: States in their order, without repetitions.
+        sent: All commands so far.
     """
 
     def __init__(
@@ -142,7 +137,7 @@ class Simulation:
             start: Where it is [rad].
             model_error: Relative error of what the controller believes.
             seed: Of that error.
-            limits: Of the governor.
+            limits: Of the safety supervisor.
             patience: How long a vote without a quorum takes [s].
             state_timeout: See :class:`~ft_controller.loop.ControlLoop`.
             command_timeout: Without a command for so long the drives brake; infinity: never [s].
@@ -151,9 +146,9 @@ class Simulation:
         self.arm = arm or Arm.four_link()
         self.plant = Plant(self.arm.perturbed(seed, model_error), q=start)
         limits = limits or Limits.of(self.arm)
-        self.crew = SoloCrew(self.arm, limits=limits)
+        self.group = SoloGroup(self.arm, limits=limits)
         self.loop = _Loop(
-            self.crew, rate, self._command, lambda _: None, state_timeout, 1e-3, **loop_options
+            self.group, rate, self._command, lambda _: None, state_timeout, 1e-3, **loop_options
         )
         self.loop.start()
         self._brakes = Limits.of(self.arm).damping
@@ -164,6 +159,7 @@ class Simulation:
         self._seen = self.plant.measure()
         self.fastest = self.step = self.farthest = 0.0
         self.states: list[State] = []
+        self.sent: list[Tick] = []
 
     @property
     def time(self) -> float:
@@ -172,13 +168,13 @@ class Simulation:
 
     @property
     def state(self) -> State:
-        """State of the governor."""
-        return self.crew.governor.state
+        """State of the safety supervisor."""
+        return self.group.safety.state
 
     @property
     def reason(self) -> Reason:
         """Why it is there."""
-        return self.crew.governor.reason
+        return self.group.safety.reason
 
     @property
     def speed(self) -> float:
@@ -192,13 +188,18 @@ class Simulation:
     def reset(self) -> None:
         """As the node's reset: stay where the arm is."""
         self.loop.follow(Trajectory.rest(self.plant.q))
-        self.crew.reset()
+        self.group.reset()
 
     def run(self, seconds: float, trouble: Trouble | None = None, **kinds: Any) -> Simulation:
         """Let time pass, with trouble of a kind all the while."""
         now = trouble or Trouble(**kinds)
         for _ in range(round(seconds * 1e9 / self.loop.period_ns)):
             self._advance(now)
+        return self
+
+    def skip(self, seconds: float) -> Simulation:
+        """Let time pass in which nothing moves and nobody does anything."""
+        self._steps += round(seconds * 1e9 / self.loop.period_ns)
         return self
 
     def _advance(self, now: Trouble) -> None:
@@ -216,7 +217,7 @@ class Simulation:
             self._seen = self.plant.measure()
         if not now.lost:
             self.loop.sensed(*self._seen, now.age)
-        self.crew.silent = now.silent
+        self.group.silent = now.silent
         self._busy -= 1
         if self._busy > 0:
             return
@@ -229,5 +230,6 @@ class Simulation:
             self.farthest = max(self.farthest, float(np.abs(off).max()))
 
     def _command(self, tick: Tick) -> None:
+        self.sent.append(tick)
         self.step = max(self.step, float(np.abs(tick.torque - self._torque).max()))
         self._torque, self._commanded = tick.torque, self.time

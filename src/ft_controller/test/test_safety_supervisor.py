@@ -5,19 +5,19 @@ import numpy as np
 import pytest
 
 from ft_controller import Arm, ArmError, Limits, State
-from ft_controller.governor import Governor, Reason
+from ft_controller.safety_supervisor import Reason, SafetySupervisor
 
 ARM = Arm.four_link()
 ZERO = np.zeros(4)
 TAU = np.array([4.0, 3.0, 2.0, 1.0])
 
 
-def governor(**changes):
-    return Governor(dataclasses.replace(Limits.of(ARM, hold=0.1, ramp=0.2), **changes))
+def supervisor(**changes):
+    return SafetySupervisor(dataclasses.replace(Limits.of(ARM, hold=0.1, ramp=0.2), **changes))
 
 
 def test_idle_until_there_is_something_to_go_by():
-    g = governor()
+    g = supervisor()
     assert (g.step(0.0, False, True, TAU, ZERO, ZERO) == 0.0).all()
     assert g.state == State.IDLE and g.reason == Reason.SENSOR_LOST
     assert (g.step(0.1, True, False, TAU, ZERO, ZERO) == 0.0).all()
@@ -27,7 +27,7 @@ def test_idle_until_there_is_something_to_go_by():
 
 
 def test_hold_ramp_and_stop_go_by_time():
-    g = governor()
+    g = supervisor()
     g.step(0.0, True, True, TAU, ZERO, ZERO)
     for t in (0.01, 0.05, 0.109):
         assert (g.step(t, True, False, -TAU, ZERO, ZERO) == TAU).all()
@@ -48,7 +48,7 @@ def test_hold_ramp_and_stop_go_by_time():
 
 
 def test_a_quorum_that_comes_back_in_time_ends_the_hold():
-    g = governor()
+    g = supervisor()
     g.step(0.0, True, True, TAU, ZERO, ZERO)
     g.step(0.05, True, False, ZERO, ZERO, ZERO)
     assert g.state == State.HOLD
@@ -57,7 +57,7 @@ def test_a_quorum_that_comes_back_in_time_ends_the_hold():
 
 
 def test_torques_are_cut_and_beyond_belief_refused():
-    g = governor(torque=np.full(4, 10.0))
+    g = supervisor(torque=np.full(4, 10.0))
     out = g.step(0.0, True, True, np.array([20.0, -30.0, 1.0, 0.0]), ZERO, ZERO)
     assert out.tolist() == [10.0, -10.0, 1.0, 0.0] and g.saturated and g.state == State.RUN
     for bad in (41.0, -41.0, np.nan, np.inf):
@@ -70,7 +70,7 @@ def test_torques_are_cut_and_beyond_belief_refused():
     "q, v, reason", [(3.3, 0.0, Reason.JOINT_LIMIT), (0.0, 21.0, Reason.OVERSPEED)]
 )
 def test_a_joint_out_of_limits_is_not_held_but_ramped_down(q, v, reason):
-    g = governor()
+    g = supervisor()
     g.step(0.0, True, True, TAU, ZERO, ZERO)
     g.step(0.01, True, True, TAU, np.array([0.0, q, 0.0, 0.0]), np.array([0.0, v, 0.0, 0.0]))
     assert (g.state, g.reason, g.joint, g.value) == (State.RAMP, reason, 1, q or v)
@@ -83,7 +83,7 @@ def test_the_damping_of_a_stopped_arm_brings_it_to_rest():
     from ft_controller import Plant
 
     plant = Plant(ARM, qdot=[2.0, -3.0, 4.0, -5.0], lower=-100.0, upper=100.0)
-    g = governor(lower=np.full(4, -100.0), upper=np.full(4, 100.0))
+    g = supervisor(lower=np.full(4, -100.0), upper=np.full(4, 100.0))
     g.step(0.0, True, True, TAU, *plant.measure())
     energy = [ARM.energy(plant.q, plant.qdot)]
     for k in range(6000):
@@ -123,7 +123,7 @@ def feed(g, t, seconds, voted=True, fresh=True, period=0.01, v=ZERO):
 
 def test_holds_that_repeat_add_up():
     """450 ms of 480 without a quorum, and a hold time of 500 ms: once is a hold, twice a stop."""
-    g = governor(hold=0.5)
+    g = supervisor(hold=0.5)
     t = feed(g, 0.0, 0.1)
     t = feed(g, t, 0.45, voted=False)
     assert g.state == State.HOLD
@@ -138,7 +138,7 @@ def test_holds_that_repeat_add_up():
 @pytest.mark.parametrize("share, ends", [(0.05, State.RUN), (0.15, State.STOPPED)])
 def test_control_gives_back_a_tenth_of_its_time(share, ends):
     """Held for less than a tenth of the time an arm goes on for ever; for more, it does not."""
-    g = governor(hold=0.1, recovery=0.1)
+    g = supervisor(hold=0.1, recovery=0.1)
     t = feed(g, 0.0, 0.1)
     for _ in range(200):
         t = feed(g, t, 0.2 * share, voted=False, period=0.005)
@@ -147,7 +147,7 @@ def test_control_gives_back_a_tenth_of_its_time(share, ends):
 
 
 def test_a_pause_counts_as_held():
-    g = governor(hold=0.3, pause=0.1)
+    g = supervisor(hold=0.3, pause=0.1)
     t = feed(g, 0.0, 0.1)
     assert (g.step(t + 0.2, True, True, TAU, ZERO, ZERO) == TAU).all()
     assert g.state == State.RUN and g.held == pytest.approx(0.2)
@@ -160,7 +160,7 @@ def test_a_pause_counts_as_held():
 
 
 def test_a_blind_arm_is_not_pushed():
-    g = governor(hold=0.5, pause=0.1)
+    g = supervisor(hold=0.5, pause=0.1)
     t = feed(g, 0.0, 0.1)
     torque = [np.abs(g.step(t + 0.01 * k, False, True, TAU, ZERO, ZERO)).max() for k in range(40)]
     assert g.state == State.HOLD
@@ -170,7 +170,7 @@ def test_a_blind_arm_is_not_pushed():
 
 
 def test_old_measurements_fade_the_torque_in_run_too():
-    g = governor(pause=0.1)
+    g = supervisor(pause=0.1)
     for age, share in ((0.0, 1.0), (0.1, 1.0), (0.15, 0.5), (0.2, 0.0), (0.0, 1.0)):
         g.seen(age)
         assert g.step(1.0, True, True, TAU, ZERO, ZERO) == pytest.approx(share * TAU)
@@ -181,14 +181,14 @@ def test_old_measurements_fade_the_torque_in_run_too():
     "q, v, reason", [(3.3, 0.0, Reason.JOINT_LIMIT), (0.0, 21.0, Reason.OVERSPEED)]
 )
 def test_limits_count_without_a_quorum_too(q, v, reason):
-    g = governor(hold=1.0)
+    g = supervisor(hold=1.0)
     g.step(0.0, True, True, TAU, ZERO, ZERO)
     g.step(0.01, True, False, TAU, np.array([0.0, q, 0.0, 0.0]), np.array([0.0, v, 0.0, 0.0]))
     assert (g.state, g.reason, g.joint) == (State.RAMP, reason, 1)
 
 
 def test_a_held_torque_brakes_a_fast_joint_but_does_not_drive_it():
-    g = governor(hold=1.0)
+    g = supervisor(hold=1.0)
     g.step(0.0, True, True, TAU, ZERO, ZERO)
     for share, driven in ((0.4, 1.0), (0.5, 1.0), (0.75, 0.5), (1.0, 0.0)):
         v = np.array([20.0, -20.0, 0.0, 0.0]) * share
@@ -197,7 +197,7 @@ def test_a_held_torque_brakes_a_fast_joint_but_does_not_drive_it():
 
 
 def test_a_cut_leaves_nothing_of_the_last_torque():
-    g = governor()
+    g = supervisor()
     g.cut(Reason.FROZEN, 1, 0.1)
     assert g.state == State.IDLE  # there is nothing to cut
     g.step(0.0, True, True, TAU, ZERO, ZERO)
@@ -209,7 +209,7 @@ def test_a_cut_leaves_nothing_of_the_last_torque():
 
 
 def test_who_is_barred_gives_no_torque_whatever_happens():
-    g = governor()
+    g = supervisor()
     g.bar(Reason.CLAIMING)
     assert (g.step(0.0, True, True, TAU, ZERO, ZERO) == 0.0).all()
     assert (g.state, g.reason) == (State.IDLE, Reason.CLAIMING)

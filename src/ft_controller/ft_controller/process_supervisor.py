@@ -2,10 +2,11 @@
 
 A process of its own, without ROS and without threads, so that a processor can be forked in
 milliseconds from a warm interpreter however many threads the node has. It ends, and takes all
-processors with it, as soon as the other end of its socket closes: when the crew stops, and just as
-well when the node is killed.
+processors with it, as soon as the other end of its socket closes: when the group stops, and just as
+well when the node is killed. Its heartbeat in the process table tells the controller that it lives.
 
-Run as ``python -m ft_controller.nursery FD``; the first message on the socket describes the crew.
+Run as ``python -m ft_controller.process_supervisor FD``; the first message on the socket describes
+the replica group.
 """
 
 from __future__ import annotations
@@ -25,15 +26,10 @@ from typing import Any
 
 import numpy as np
 
-from ft_controller.layout import (
-    CREW_ALIVE,
-    CREW_GENERATION,
-    CREW_PID,
-    CREW_STATUS,
-    CREW_WORDS,
-    Layout,
-)
+from ft_controller import processor
+from ft_controller.dynamics import LINK
 from ft_controller.memory import Block, read_only
+from ft_controller.messages import Layout
 from ft_controller.scheduling import PROCESSORS, raise_thread
 
 __all__ = ["main"]
@@ -41,6 +37,7 @@ __all__ = ["main"]
 _PR_SET_PDEATHSIG, _PR_SET_NAME, _PR_SET_TIMERSLACK = 1, 15, 29
 _MCL_CURRENT, _MCL_ONFAULT = 1, 4
 _HEALTHY_S = 10.0  # alive for so long: the next restart is quick again
+_HEARTBEAT_S = 0.1  # a sign of life at least this often
 
 
 @dataclass
@@ -55,26 +52,27 @@ class _Child:
     delay: float = 0.0
 
 
-class Nursery:
-    """The loop of the nursery process."""
+class ProcessSupervisor:
+    """The loop of the process."""
 
     def __init__(self, channel: socket.socket, setup: dict[str, Any]) -> None:
         self._channel = channel
         self._layout = Layout(int(setup["p"]), int(setup["n"]))
-        self._fds = {name: int(setup[name]) for name in ("input", "pages", "crew")}
+        self._fds = {name: int(setup[name]) for name in ("input", "pages", "processes")}
         self._readers = {name: read_only(fd) for name, fd in self._fds.items()}
-        self._model = np.array(setup["model"], dtype=np.float64)
+        self._links = np.array([tuple(link) for link in setup["links"]], dtype=LINK)
         self._restart = bool(setup["restart"])
         self._delay = float(setup["restart_delay"])
         self._longest = float(setup["restart_delay_max"])
         self._priority = int(setup["priority"])
         self._children = [_Child(delay=self._delay) for _ in range(self._layout.p)]
-        words = self._layout.crew_words
-        self._crew = Block(words, self._readers["crew"], self._fds["crew"], (0, words))
-        for k, generation in enumerate(setup["generations"]):
-            self._word(k, CREW_GENERATION, int(generation))
-            # Those of an earlier nursery died with it.
-            self._word(k, CREW_STATUS, signal.SIGKILL if generation else 0)
+        words = self._layout.process_words
+        self._block = Block(words, self._readers["processes"], self._fds["processes"], (0, words))
+        self._table = self._layout.table(self._block.words)
+        for entry, generation in zip(self._table.records, setup["generations"], strict=True):
+            entry["generation"] = int(generation)
+            # Those of an earlier process supervisor died with it.
+            entry["status"] = signal.SIGKILL if generation else 0
 
     def run(self) -> None:
         """Serve until the other end of the channel closes."""
@@ -84,8 +82,9 @@ class Nursery:
             self._start(k, poll)
         while True:
             due = [c.restart_at for c in self._children if c.pid == 0 and c.restart_at > 0.0]
-            wait = None if not due else max(0.0, 1e3 * (min(due) - time.monotonic()))
-            for fd, _ in poll.poll(wait):
+            self._table.heartbeat[0] = time.monotonic_ns()
+            wait = min([_HEARTBEAT_S, *(at - time.monotonic() for at in due)])
+            for fd, _ in poll.poll(1e3 * max(0.0, wait)):
                 if fd == self._channel.fileno():
                     if not self._obey():
                         return
@@ -126,9 +125,6 @@ class Nursery:
                 os.kill(child.pid, int(order["signal"]))
         return True
 
-    def _word(self, k: int, word: int, value: int) -> None:
-        self._crew.words[k * CREW_WORDS + word] = value
-
     def _start(self, k: int, poll: select.poll) -> None:
         child = self._children[k]
         reader, writer = os.pipe2(os.O_CLOEXEC)
@@ -151,7 +147,7 @@ class Nursery:
         child.started, child.restart_at = time.monotonic(), 0.0
         poll.register(child.ready, select.POLLIN | select.POLLHUP)
         poll.register(child.pidfd, select.POLLIN)
-        self._word(k, CREW_PID, pid)
+        self._table.records[k]["pid"] = pid
 
     def _report(self, k: int, poll: select.poll) -> None:
         """The new process has mapped its page and waits for its first tick."""
@@ -161,16 +157,15 @@ class Nursery:
         os.close(child.ready)
         child.ready = -1
         if ready:
-            at = k * CREW_WORDS + CREW_GENERATION
-            self._crew.words[at] = self._crew.words[at] + 1
-            self._word(k, CREW_ALIVE, 1)
+            self._table.generation[k] += 1
+            self._table.alive[k] = 1
 
     def _bury(self, k: int, poll: select.poll) -> None:
         child = self._children[k]
-        self._word(k, CREW_ALIVE, 0)
+        self._table.alive[k] = 0
         _, status = os.waitpid(child.pid, 0)
-        self._word(k, CREW_STATUS, status)
-        self._word(k, CREW_PID, 0)
+        self._table.records[k]["status"] = status
+        self._table.records[k]["pid"] = 0
         for fd in (child.pidfd, child.ready):
             if fd >= 0:
                 poll.unregister(fd)
@@ -199,8 +194,8 @@ class Nursery:
         own = (k * lay.page_words, lay.page_words)
         pages = Block(words, self._readers["pages"], self._fds["pages"], own)
         entry = Block(lay.input_words, self._readers["input"])
-        crew = Block(lay.crew_words, self._readers["crew"])
-        self._crew.close()
+        processes = Block(lay.process_words, self._readers["processes"])
+        self._block.close()
         self._channel.close()
         for fd in (*self._fds.values(), *self._readers.values()):
             os.close(fd)
@@ -210,74 +205,31 @@ class Nursery:
                     os.close(fd)
         os.write(writer, b"1")
         os.close(writer)
-        _serve(k, lay, pages, entry, crew, self._model.copy())
-
-
-def _serve(k: int, lay: Layout, pages: Block, entry: Block, crew: Block, model: Any) -> None:
-    from ft_controller.processor import serve
-
-    serve(
-        k,
-        lay.p,
-        lay.n,
-        lay.slot,
-        lay.input_slot,
-        lay.votes,
-        lay.result,
-        pages.words.reshape(lay.p, -1),
-        pages.floats.reshape(lay.p, -1),
-        entry.words,
-        entry.floats,
-        crew.words,
-        model,
-    )
-
-
-def warm() -> None:
-    """Compile, or load, what a processor runs, before the first one is forked."""
-    lay = Layout(3, 2)
-    size = max(lay.p * lay.page_words, lay.input_words, lay.crew_words)
-    floats = np.zeros(size)
-    words = floats.view(np.int64)
-    words[1] = 1  # the stop word of the input block: serve returns at once
-    from ft_controller.processor import serve
-
-    serve(
-        0,
-        lay.p,
-        lay.n,
-        lay.slot,
-        lay.input_slot,
-        lay.votes,
-        lay.result,
-        words[: lay.p * lay.page_words].reshape(lay.p, -1),
-        floats[: lay.p * lay.page_words].reshape(lay.p, -1),
-        words,
-        floats,
-        words,
-        np.ones((6, lay.n)),
-    )
+        shared = lay.views(entry.words, pages.words, processes.words)
+        processor.serve(k, shared, processor.Private.of(lay, self._links))
 
 
 def main() -> None:
-    """Entry of the nursery process."""
+    """Entry of the process."""
     # Ctrl-C goes to everybody on the terminal; the node decides when its processors stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    ctypes.CDLL(None).prctl(_PR_SET_NAME, b"ft_nursery")
+    ctypes.CDLL(None).prctl(_PR_SET_NAME, b"ft_supervisor")
     channel = socket.socket(fileno=int(sys.argv[1]))
     channel.set_inheritable(False)
-    message = channel.recv(1 << 20)
+    message = channel.recv(1 << 22)
     if not message:
         return
-    nursery = Nursery(channel, json.loads(message))
-    warm()
+    setup = json.loads(message)
+    supervisor = ProcessSupervisor(channel, setup)
+    # Compile, or load, what a processor runs, before the first one is forked.
+    processor.warm(np.zeros(int(setup["n"]), LINK))
     gc.collect()
     gc.freeze()
     gc.disable()
     try:
-        nursery.run()
+        supervisor.run()
     finally:
-        nursery.end()
+        supervisor.end()
 
 
 if __name__ == "__main__":
