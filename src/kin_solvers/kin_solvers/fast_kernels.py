@@ -152,7 +152,7 @@ def reduce_box(
     """Reduce_Box (Fig. 3) with one cut of the loops, all clippings on the original bounds."""
     widest, wide = enclose(box, room.arcs)
     delta = 1 if wide else 0
-    _cut_loops(tables, room.arcs, room.products, number)
+    cut_loops(tables, room.arcs, room.products, number)
     if widest > tuning.raw_above and not _clip_raw(tables, room, delta):
         return False, widest
     if widest <= tuning.sums_below:
@@ -166,7 +166,7 @@ def reduce_box(
 
 
 @helper
-def _cut_loops(tables: LoopTables, arcs: Records, products: Products, turn: int) -> None:
+def cut_loops(tables: LoopTables, arcs: Records, products: Products, turn: int) -> None:
     """Cut every loop in halves at a place that moves with ``turn``; all vertex products."""
     joints = products.joints
     G = products.G
