@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kin_solvers.clipping import intersect
-from kin_solvers.compiled import Array, Records, helper, jit
+from kin_solvers.compiled import Array, Records, helper, jit, maker
 from kin_solvers.driver import Goal, Progress, Stack, Tuning, make_driver, split
 from kin_solvers.hulls import Box, U, enclose, narrow
 from kin_solvers.lanes import ROW, VECTOR, address, columns, dot, four_dots, multiply
@@ -105,7 +105,7 @@ class LoopRoom(NamedTuple):
     folds: Folds
 
 
-@helper
+@maker
 def _make_room(tables: LoopTables) -> LoopRoom:
     V = tables.arcs.size
     L = tables.loops.size
@@ -399,4 +399,5 @@ _drive = make_driver(reduce_box, split)
 @jit
 def search(tables: LoopTables, goal: Goal, stack: Stack, found: Box, progress: Progress) -> None:
     """The Cuik algorithm on boxes of the mechanism's variables."""
-    _drive(tables, _make_room(tables), goal, stack, found, progress)
+    box = Box(np.empty(goal.sigma.size), np.empty(goal.sigma.size))
+    _drive(tables, _make_room(tables), goal, stack, found, progress, box)

@@ -7,6 +7,7 @@ import pytest
 from numba import njit
 
 from kin_solvers.boxes import Boxes
+from kin_solvers.compiled import exact_helper
 from kin_solvers.driver import MOST_PIECES, Goal, Stack, Tuning, make_driver, run, split
 from kin_solvers.hulls import Box
 
@@ -30,12 +31,12 @@ def toy(tables, room, box, number, tuning):
     return box.lower[1] <= box.upper[1], widest
 
 
-_drive = make_driver(njit(toy), split)
+_drive = make_driver(exact_helper(toy), split)
 
 
 @njit
 def search(tables, goal, stack, found, progress):
-    _drive(tables, tables, goal, stack, found, progress)
+    _drive(tables, tables, goal, stack, found, progress, Box(np.empty(2), np.empty(2)))
 
 
 def split_plainly(lower, upper, sigma):
