@@ -13,7 +13,7 @@ PAGE = Path(__file__).with_suffix(".md")
 
 #: Node, its parameter class, and the page that explains it.
 NODES = (
-    ("kin_solvers", "kin_solvers.node:CuikParameters", "cuik.md"),
+    ("kin_solvers", "kin_solvers.parameters:CuikParameters", "cuik.md"),
     ("ft_controller", "ft_controller.node:FtParameters", "ft.md"),
     ("arm_simulator", "ft_controller.simulator_node:SimulatorParameters", "ft.md"),
     ("gpu_kinematics", "gpu_kinematics.node:GpuKinematicsParameters", "delta.md"),
