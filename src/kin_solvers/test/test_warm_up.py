@@ -21,8 +21,7 @@ def ready():
 warm_up(2)
 before = ready()
 assert len(before) > 20
-near = {"x": 0.0}
-for name in library.names():
+for name in library.NAMES:
     if name != "dietmaier":
         found = solve(library.get(name), Settings(sigma=0.3, threads=2))
         found.components, found.refine(3), found.as_dict()
