@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness import Bench
-from kin_common.task import Task
+from kin_core.task import Task
 from kin_solvers import (
     Constant,
     Loop,
@@ -28,10 +28,11 @@ from kin_solvers import (
     solve,
 )
 from kin_solvers.adversarial import run as run_adversarial
+from kin_solvers.fast import FastSearch
 from kin_solvers.mechanism import translation
+from kin_solvers.methods import make_search
 from kin_solvers.paper import PaperSearch
 from kin_solvers.planted import campaign
-from kin_solvers.solve import FastSearch, make_search
 from kin_solvers.system import System
 
 ALPHA, BETA = math.radians(30.0), math.radians(75.0)

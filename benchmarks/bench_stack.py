@@ -39,21 +39,21 @@ from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 
 from benchmarks.harness import Bench
-from kin_common.errors import KinError
-from kin_common.executor import make_executor
-from kin_common.qos import COMMAND, STATE
-from kin_common.yamls import load_yaml
-from kin_tools.bags.ask import read_exchanges
-from kin_tools.client import Client, open_client
-from kin_tools.fuzz import (
+from kin_bags.ask import read_exchanges
+from kin_core.errors import KinError
+from kin_core.yamls import load_yaml
+from kin_ros.client import Client, open_client
+from kin_ros.executor import make_executor
+from kin_ros.messages import fill, find_type, to_plain
+from kin_ros.qos import COMMAND, STATE
+from kin_testing.fuzz import (
     FuzzReport,
     fuzz_action,
     fuzz_parameters,
     fuzz_service,
     fuzz_topic,
 )
-from kin_tools.messages import fill, find_type, to_plain
-from kin_tools.running_stack import RunningStack, find_message, running_stack
+from kin_testing.running_stack import RunningStack, find_message, running_stack
 
 #: One request for each system, small enough that what ROS takes shows beside it.
 LATENCY = {
@@ -79,13 +79,15 @@ LATENCY = {
         "/hier_ik/solve",
         "kin_interfaces/srv/SolveHierIK",
         {
-            "goals": [
-                {
-                    "name": "drag",
-                    "target": {"position": {"x": 0.8, "z": 11.6}, "orientation": {"w": 1.0}},
-                    "priority": -1,
-                }
-            ]
+            "problem": {
+                "goals": [
+                    {
+                        "name": "drag",
+                        "target": {"position": {"x": 0.8, "z": 11.6}, "orientation": {"w": 1.0}},
+                        "priority": -1,
+                    }
+                ]
+            }
         },
     ),
 }

@@ -18,8 +18,8 @@ import rclpy
 from rclpy.executors import ExternalShutdownException
 from rclpy.serialization import deserialize_message
 
-from kin_common.qos import COMMAND, STATE
-from kin_tools.messages import find_type
+from kin_ros.messages import find_type
+from kin_ros.qos import COMMAND, STATE
 
 
 def main(folder: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 IMAGES = Path(__file__).parent / "images"
 
 #: Screenshots of the dashboard, dashboard_NAME.png:
-#: KINSTACK_PICTURES=docs/images ./kinstack test src/kin_tools/test/test_stack_shown.py
+#: KINSTACK_PICTURES=docs/images ./kinstack test launch/test/test_stack_shown.py
 SCREENSHOTS = ("all", "cuik", "arm", "delta", "rods", "tower", "phone")
 
 #: Pictures of ./kinstack bench NAME: the benchmark's file, and the words that draw it there.

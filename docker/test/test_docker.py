@@ -217,7 +217,7 @@ def test_launch_arguments_in_compose_files_exist():
 def test_health_is_that_of_the_stack_monitor(ros):
     environment = without_ros(ROS_DOMAIN_ID=str(ros.domain), KINSTACK_NAMESPACE="/ward")
     assert run(DOCKER / "healthcheck.sh", env=environment).returncode == 1  # nobody answers
-    ros.process("kin_tools", "stack_monitor", {"expected": ["stack_monitor"]}, "/ward")
+    ros.process("kin_monitor", "stack_monitor", {"expected": ["stack_monitor"]}, "/ward")
     ros.wait_active("/ward/stack_monitor")
     healthy = run(DOCKER / "healthcheck.sh", env=environment)
     assert healthy.returncode == 0, healthy.stdout + healthy.stderr
@@ -225,7 +225,7 @@ def test_health_is_that_of_the_stack_monitor(ros):
 
 @pytest.mark.stack
 def test_a_missing_node_is_unhealthy(ros):
-    ros.process("kin_tools", "stack_monitor", {"expected": ["stack_monitor", "kin_solvers"]})
+    ros.process("kin_monitor", "stack_monitor", {"expected": ["stack_monitor", "kin_solvers"]})
     ros.wait_active("/stack_monitor")
     sick = run(DOCKER / "healthcheck.sh", env=without_ros(ROS_DOMAIN_ID=str(ros.domain)))
     assert sick.returncode == 1

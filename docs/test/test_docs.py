@@ -144,7 +144,7 @@ def test_every_picture_has_a_maker():
     known = {f"dashboard_{name}" for name in PICTURES["SCREENSHOTS"]}
     known |= {*PICTURES["CHARTS"], *PICTURES["DRAWN"]}
     assert {path.stem for path in (DOCS / "images").iterdir()} == known
-    taken = (ROOT / "src" / "kin_tools" / "test" / "test_stack_shown.py").read_text()
+    taken = (ROOT / "launch" / "test" / "test_stack_shown.py").read_text()
     for name in PICTURES["SCREENSHOTS"]:
         assert f'picture("{name}")' in taken, name
     for file, words in PICTURES["CHARTS"].values():

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kin_common.errors import KinError
-from kin_common.rotations import rpy_to_matrix
-from kin_common.urdf import load_urdf
+from kin_core.errors import KinError
+from kin_core.rotations import rpy_to_matrix
+from kin_core.urdf import load_urdf
 from kin_solvers import arm_from_urdf, solve_all_ik
 
 parser = argparse.ArgumentParser()

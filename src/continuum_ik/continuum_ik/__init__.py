@@ -1,8 +1,10 @@
 """Continuum Stewart-Gough robots: inverse and forward kinematics, stiffness, workspace."""
 
+import importlib.metadata
+
 from continuum_ik.analysis import Analysis
 from continuum_ik.errors import ContinuumError, NoHome, RobotError
-from continuum_ik.pose import make_pose, quaternion_pose
+from continuum_ik.pose import make_pose
 from continuum_ik.robot import ContinuumRobot, Limits, Load, Rod, hole_pattern, load_robot
 from continuum_ik.solver import (
     TIGHT,
@@ -15,6 +17,8 @@ from continuum_ik.solver import (
     run_streams,
 )
 from continuum_ik.sweep import Sweep, draw_sweep, sweep_workspace
+
+__version__ = importlib.metadata.version(__name__)
 
 __all__ = [
     "TIGHT",
@@ -37,7 +41,6 @@ __all__ = [
     "hole_pattern",
     "load_robot",
     "make_pose",
-    "quaternion_pose",
     "run_streams",
     "sweep_workspace",
 ]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Point
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from continuum_ik.picture import curvature, curvature_colours
 from continuum_ik.robot import ContinuumRobot
 from continuum_ik.rod import Array
+from kin_ros.markers import BLUE, GREY, ORANGE, colour, make_marker, move_points
 
 __all__ = ["Drawing"]
 
@@ -35,13 +35,13 @@ class Drawing:
         self._holes = robot.platform
         self._rods = []
         for i, rod in enumerate(robot.rods):
-            marker = _line(i, "rods", points, max(rod.radius * 2.0, _SEEN), (0.2, 0.4, 0.8), frame)
+            marker = _line("rods", i, points, max(rod.radius * 2.0, _SEEN), BLUE, frame)
             marker.colors = [ColorRGBA(a=1.0) for _ in range(points)]
             self._rods.append(marker)
         corners = len(robot.base) + 1
-        self._platform = _line(0, "platform", corners, 0.004, (0.8, 0.5, 0.1), frame)
-        base = _line(0, "base", corners, 0.004, (0.4, 0.4, 0.4), frame)
-        _place(base, np.concatenate([robot.base, robot.base[:1]]))
+        self._platform = _line("platform", 0, corners, 0.004, ORANGE, frame)
+        base = _line("base", 0, corners, 0.004, GREY, frame)
+        move_points(base, np.concatenate([robot.base, robot.base[:1]]))
         self._array = MarkerArray(markers=[*self._rods, self._platform, base])
 
     def update(self, shapes: Array, pose: Array, stamp: Any) -> MarkerArray:
@@ -54,30 +54,22 @@ class Drawing:
         bends = np.stack([curvature(shape) for shape in shapes])
         self.largest = float(bends.max())
         colours = curvature_colours(bends.reshape(-1)).reshape(*bends.shape, 3)
-        for marker, shape, colour in zip(self._rods, shapes, colours.tolist(), strict=True):
-            _place(marker, shape)
-            for each, (r, g, b) in zip(marker.colors, colour, strict=True):
+        for marker, shape, shades in zip(self._rods, shapes, colours.tolist(), strict=True):
+            move_points(marker, shape)
+            for each, (r, g, b) in zip(marker.colors, shades, strict=True):
                 each.r, each.g, each.b = r, g, b
         holes = self._holes @ pose[3:].reshape(3, 3).T + pose[:3]
-        _place(self._platform, np.concatenate([holes, holes[:1]]))
+        move_points(self._platform, np.concatenate([holes, holes[:1]]))
         return self._array
 
 
-def _line(
-    number: int, space: str, points: int, width: float, colour: tuple[float, ...], frame: str
-) -> Marker:
-    marker = Marker()
-    marker.header.frame_id = frame
-    marker.ns, marker.id = space, number
-    marker.type, marker.action = Marker.LINE_STRIP, Marker.ADD
-    marker.scale.x = float(width)
-    marker.color.r, marker.color.g, marker.color.b = colour
-    marker.color.a = 1.0
-    marker.pose.orientation.w = 1.0
-    marker.points = [Point() for _ in range(points)]
-    return marker
-
-
-def _place(marker: Marker, points: Array) -> None:
-    for point, (x, y, z) in zip(marker.points, points.tolist(), strict=True):
-        point.x, point.y, point.z = x, y, z
+def _line(space: str, number: int, points: int, width: float, shade: str, frame: str) -> Marker:
+    return make_marker(
+        Marker.LINE_STRIP,
+        space,
+        number,
+        frame_id=frame,
+        size=float(width),
+        shade=colour(shade),
+        points=np.zeros((points, 3)),
+    )

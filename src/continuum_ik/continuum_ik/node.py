@@ -7,10 +7,10 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from geometry_msgs.msg import Pose, PoseStamped
+from geometry_msgs.msg import PoseStamped
 from kin_interfaces.action import SweepWorkspace
 from kin_interfaces.srv import SolveContinuumFK, SolveContinuumIK
 from sensor_msgs.msg import JointState
@@ -18,23 +18,22 @@ from std_msgs.msg import Bool
 from visualization_msgs.msg import MarkerArray
 
 from continuum_ik.drawing import Drawing
-from continuum_ik.mailbox import Mailbox, Target
-from continuum_ik.pose import make_pose, quaternion_pose
+from continuum_ik.pose import make_pose
 from continuum_ik.robot import ContinuumRobot, Load, load_robot
 from continuum_ik.rod import Array
 from continuum_ik.solver import Batch, ContinuumSolver, IKResult
 from continuum_ik.sweep import draw_sweep, sweep_workspace
 from continuum_ik.trajectory import START, benchmark_trajectory
-from kin_common.arrays import from_field, to_field
-from kin_common.checks import count
-from kin_common.errors import InvalidInput, StatusCode
-from kin_common.loop import PeriodicLoop
-from kin_common.node import KinNode
-from kin_common.node import run as run_node
-from kin_common.parameters import ParameterSet, parameter
-from kin_common.qos import COMMAND, STATE
-from kin_common.rotations import matrix_to_quaternion
-from kin_common.task import Progress, Task
+from kin_core.checks import count
+from kin_core.errors import InvalidInput, StatusCode
+from kin_core.loop import PeriodicLoop
+from kin_core.task import Progress, Task
+from kin_ros.arrays import from_field, to_field
+from kin_ros.node import KinNode
+from kin_ros.node import run as run_node
+from kin_ros.parameters import ParameterSet, parameter
+from kin_ros.poses import check_frame, fill_pose, pose_numbers, read_rotation, to_pose
+from kin_ros.qos import COMMAND, STATE
 
 LEGS = 6
 
@@ -107,25 +106,12 @@ class ContinuumParameters(ParameterSet):
             raise InvalidInput("joint_names", "must be six different names")
 
 
-def pose_numbers(pose: Any) -> Array:
-    """Return position and quaternion (7) of a geometry_msgs/Pose."""
-    p, q = pose.position, pose.orientation
-    return np.array([p.x, p.y, p.z, q.x, q.y, q.z, q.w])
+class Target(NamedTuple):
+    """A pose that is asked for: position and quaternion (7) or 12 numbers; its times [s]."""
 
-
-def pose_message(numbers: Array) -> Pose:
-    """Return the message of a pose of 12 numbers."""
-    pose = Pose()
-    fill_pose(pose, numbers)
-    return pose
-
-
-def fill_pose(pose: Pose, numbers: Array) -> None:
-    """Write a pose of 12 numbers into a message."""
-    p, o = pose.position, pose.orientation
-    p.x, p.y, p.z = numbers[:3].tolist()
-    q = matrix_to_quaternion(np.ascontiguousarray(numbers[3:]).reshape(3, 3))
-    o.x, o.y, o.z, o.w = q.tolist()
+    pose: Array
+    stamp: float  # what it was meant for
+    arrived: float  # monotonic
 
 
 class ContinuumNode(KinNode[ContinuumParameters]):
@@ -162,9 +148,7 @@ class ContinuumNode(KinNode[ContinuumParameters]):
             detours=now.detours,
             allow_unstable=now.allow_unstable,
         )
-        self._mailbox = Mailbox(
-            self.guard("tracking", self._follow), lambda error: self.failed("tracking", error)
-        )
+        self._mailbox = self.mailbox("tracking", self._follow)
         self._previous: tuple[float, Array] | None = None
         self._heard = -math.inf  # when a target from outside last came, monotonic [s]
         self._moved = -math.inf  # when the lengths last changed, monotonic [s]
@@ -188,7 +172,6 @@ class ContinuumNode(KinNode[ContinuumParameters]):
 
     def activate(self) -> None:
         """Start following."""
-        self._mailbox.start()
         if self.parameters.source == "benchmark":
             self._path = benchmark_trajectory()
             self._next = 0
@@ -202,7 +185,6 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         if self._source is not None:
             self._source.stop()
             self._source = None
-        self._mailbox.stop()
 
     def parameters_changed(self, old: ContinuumParameters, new: ContinuumParameters) -> None:
         """Take over a new tolerance."""
@@ -214,12 +196,11 @@ class ContinuumNode(KinNode[ContinuumParameters]):
 
     def _target(self, message: PoseStamped) -> None:
         self.diagnostics.count("targets")
-        frame = message.header.frame_id
-        if frame and frame != self.parameters.frame_id:
+        try:
+            check_frame("target", message.header.frame_id, self.parameters.frame_id)
+        except InvalidInput:
             self.diagnostics.count("targets refused")
-            raise InvalidInput(
-                "target", f"must be in the frame {self.parameters.frame_id!r}, got {frame!r}"
-            )
+            raise
         now = self.get_clock().now().nanoseconds * 1e-9
         stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
         if stamp == 0.0:
@@ -235,7 +216,7 @@ class ContinuumNode(KinNode[ContinuumParameters]):
                 f"more than future_tolerance, {self.parameters.future_tolerance:g} s",
             )
         self._heard = time.monotonic()
-        self._mailbox.put(Target(pose_numbers(message.pose), stamp, self._heard))
+        self._mailbox.put(Target(np.array(pose_numbers(message.pose)), stamp, self._heard))
 
     def _play(self) -> None:
         """Put in the next pose of the benchmark trajectory, unless someone else is at it."""
@@ -318,7 +299,7 @@ class ContinuumNode(KinNode[ContinuumParameters]):
             if self._platform.get_subscription_count() > 0:
                 platform = self._platform_message
                 platform.header.stamp = stamp
-                fill_pose(platform.pose, result.best_pose)
+                fill_pose(platform.pose, *_position_and_rotation(result.best_pose))
                 self._platform.publish(platform)
             if self._stable.get_subscription_count() > 0:
                 self._stable.publish(Bool(data=result.stable))
@@ -340,8 +321,7 @@ class ContinuumNode(KinNode[ContinuumParameters]):
             return self.solver.copy()
 
     def _report(self) -> None:
-        box = self._mailbox
-        self.diagnostics.value("targets superseded", box.superseded)
+        self.diagnostics.value("targets superseded", self._mailbox.dropped)
         self.diagnostics.value("fold margin", self._snapshot().fold_margin())
         if self._source is not None:
             self.diagnostics.value("source ticks missed", self._source.missed)
@@ -405,7 +385,7 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         response.lengths = to_field(batch.lengths)
         response.forces = to_field(batch.forces)
         response.reached = to_field(batch.reached)
-        response.best = [pose_message(pose) for pose in batch.best]
+        response.best = [to_pose(*_position_and_rotation(pose)) for pose in batch.best]
         response.limiting_leg = to_field(batch.limiting_leg, "int8")
         response.stable = batch.stable.tolist()
         failed = np.flatnonzero(batch.codes != StatusCode.SUCCESS)
@@ -427,7 +407,7 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         lengths = lengths.reshape(-1, LEGS)
         count("lengths", len(lengths), self.parameters.batch_limit)
         solver = self._solver_for(request)
-        guess = pose_numbers(request.guess) if request.guess_given else None
+        guess = np.array(pose_numbers(request.guess)) if request.guess_given else None
         batch = solver.forward_many(
             lengths,
             guess,
@@ -439,7 +419,7 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         response.codes = to_field(batch.codes, "uint8")
         response.residuals = to_field(batch.residuals)
         response.reached = to_field(batch.reached)
-        response.poses = [pose_message(pose) for pose in batch.poses]
+        response.poses = [to_pose(*_position_and_rotation(pose)) for pose in batch.poses]
         response.stable = [
             bool(batch.stable and code == StatusCode.SUCCESS) for code in batch.codes
         ]
@@ -458,8 +438,7 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         if goal.tolerance != 0.0:
             solver.tolerance = goal.tolerance
         solver.allow_unstable = solver.allow_unstable or goal.allow_unstable
-        q = goal.orientation
-        R = quaternion_pose((0.0, 0.0, 0.0), (q.x, q.y, q.z, q.w))[3:].reshape(3, 3)
+        R = read_rotation("orientation", goal.orientation)
         counts = tuple(int(c) for c in goal.counts)
         sweep = sweep_workspace(
             solver,
@@ -514,6 +493,11 @@ class _Details:
         response.stiffness = to_field(self.stiffness.reshape(-1))
         response.fold_margin = to_field(self.margin)
         response.shapes = to_field(self.shapes.reshape(-1))
+
+
+def _position_and_rotation(pose: Array) -> tuple[Array, Array]:
+    """The two parts of a pose of 12 numbers: shapes (3,) [m] and (3, 3)."""
+    return pose[:3], pose[3:].reshape(3, 3)
 
 
 def _sweep_feedback(progress: Progress) -> Any:

@@ -10,8 +10,8 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from continuum_ik.rod import KERNEL, Array
-from kin_common.errors import InvalidInput
-from kin_common.rotations import quaternion_to_matrix
+from kin_core.checks import UNIT_TOLERANCE
+from kin_core.errors import InvalidInput
 
 #: Largest |R'R - I| of a rotation matrix that is taken for one.
 ORTHONORMAL = 1e-6
@@ -55,11 +55,10 @@ def read_pose(target: Array, out: Array) -> int:
         for k in range(3):
             out[k] = target[k]
         x, y, z, u = target[3], target[4], target[5], target[6]
-        norm = x * x + y * y + z * z + u * u
-        # A quaternion off by more than a per mille was not meant as a rotation.
-        if not abs(norm - 1.0) <= 2e-3:
+        square = x * x + y * y + z * z + u * u
+        if not abs(math.sqrt(square) - 1.0) <= UNIT_TOLERANCE:
             return 2
-        s = 2.0 / norm
+        s = 2.0 / square
         out[3] = 1.0 - s * (y * y + z * z)
         out[4] = s * (x * y - z * u)
         out[5] = s * (x * z + y * u)
@@ -127,7 +126,7 @@ def check_pose(target: Array, out: Array) -> None:
     if problem == 2:
         raise InvalidInput(
             "pose",
-            "the quaternion must have norm 1" if target.size == 7 else "the matrix is no rotation",
+            "must be a quaternion of norm 1" if target.size == 7 else "the matrix is no rotation",
         )
 
 
@@ -158,16 +157,3 @@ def as_poses(poses: ArrayLike) -> Array:
                 row[3:] = 0.0  # refused when it is solved, as one pose among the others
         return flat
     raise InvalidInput("poses", f"must be (n, 12), (n, 7), (n, 3) or (n, 4, 4), got {array.shape}")
-
-
-def quaternion_pose(position: ArrayLike, quaternion: ArrayLike) -> Array:
-    """Return a pose from a position and a quaternion (x, y, z, w) of any non-zero norm."""
-    flat = np.empty(12)
-    flat[:3] = np.asarray(position, dtype=np.float64)
-    q = np.asarray(quaternion, dtype=np.float64)
-    if not (np.isfinite(flat[:3]).all() and np.isfinite(q).all()):
-        raise InvalidInput("pose", "must be finite")
-    if not np.abs(q).max() > 0.0:
-        raise InvalidInput("pose", "the quaternion must not be zero")
-    flat[3:] = quaternion_to_matrix(q).reshape(9)
-    return flat

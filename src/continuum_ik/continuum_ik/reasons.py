@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Codes of kin_common.errors.StatusCode that kernels return.
+# Codes of kin_core.errors.StatusCode that kernels return.
 SUCCESS, INVALID_INPUT, UNREACHABLE, NOT_CONVERGED, CANCELLED = 0, 1, 2, 3, 5
 
 # Reasons.
@@ -36,7 +36,7 @@ def describe(reason: int, leg: int, reached: float) -> str:
     return {
         NONE: "",
         NOT_FINITE: "pose: must be finite",
-        NOT_A_ROTATION: "pose: the rotation is none (quaternion of norm 1, or orthonormal matrix)",
+        NOT_A_ROTATION: "pose: must be a quaternion of norm 1, or an orthonormal matrix",
         TOO_FAR: f"leg {leg} would have to be longer than its limit even if it were straight",
         BEHIND_BASE: f"hole {leg} of the platform would lie below the lowest height allowed",
         FOLD: f"the path ends at a fold, where rod {leg} changes most{way}",

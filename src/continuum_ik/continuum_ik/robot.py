@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from continuum_ik.errors import RobotError
 from continuum_ik.rod import Array
-from kin_common import checks
-from kin_common.errors import InvalidInput
-from kin_common.yamls import load_yaml
+from kin_core import checks
+from kin_core.errors import InvalidInput
+from kin_core.yamls import load_yaml
 
 RODS = 6
 #: Largest description that is read [bytes].

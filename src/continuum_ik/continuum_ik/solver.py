@@ -23,15 +23,15 @@ from continuum_ik.rod import Array
 from continuum_ik.stability import is_stable
 from continuum_ik.tracking import DETAILS, run, track
 from continuum_ik.workspace import build, find_home, set_tolerance
-from kin_common import checks
-from kin_common.errors import (
+from kin_core import checks
+from kin_core.errors import (
     InvalidInput,
     KinError,
     NotConverged,
     StatusCode,
     Unreachable,
 )
-from kin_common.task import Task
+from kin_core.task import Task
 
 #: Sum of squares of the residual, as in the tutorial: lengths to some 10 um.
 TUTORIAL = 1e-6

@@ -27,9 +27,9 @@ from continuum_ik.rod import KERNEL, Array
 from continuum_ik.solver import ContinuumSolver
 from continuum_ik.stability import CLOSE_STABLE, STABLE
 from continuum_ik.tracking import hop
-from kin_common import checks
-from kin_common.errors import InvalidInput, StatusCode
-from kin_common.task import Task
+from kin_core import checks
+from kin_core.errors import InvalidInput, StatusCode
+from kin_core.task import Task
 
 #: Most poses of one sweep: each needs half a kilobyte.
 POSES_LIMIT = 200_000

@@ -18,8 +18,8 @@ from continuum_ik.equations import aim, evaluate, factorise, solve_linear, tange
 from continuum_ik.forward import FORWARD_DETAILS, forward_run
 from continuum_ik.path import load
 from continuum_ik.trajectory import benchmark_trajectory
-from kin_common.errors import Cancelled, InvalidInput, LimitExceeded, StatusCode
-from kin_common.task import Task
+from kin_core.errors import Cancelled, InvalidInput, LimitExceeded, StatusCode
+from kin_core.task import Task
 
 START = make_pose((0.0, 0.02, 0.48))
 

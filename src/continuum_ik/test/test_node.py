@@ -18,8 +18,8 @@ from visualization_msgs.msg import MarkerArray
 from continuum_ik import make_pose
 from continuum_ik.node import ContinuumNode
 from continuum_ik.trajectory import benchmark_trajectory
-from kin_common.qos import COMMAND, STATE
-from kin_common.testing import wait_until
+from kin_ros.qos import COMMAND, STATE
+from kin_testing.fixtures import wait_until
 
 pytestmark = pytest.mark.node
 
@@ -458,7 +458,7 @@ def test_one_bad_row_and_one_bad_target_among_good_ones(ros):
 
 
 def test_bad_parameters_are_refused(ros):
-    from kin_common.errors import InvalidInput
+    from kin_core.errors import InvalidInput
 
     with pytest.raises(InvalidInput, match="joint_names"):
         ros.add(ContinuumNode, {"joint_names": ["a", "a", "b", "c", "d", "e"]})

@@ -21,7 +21,7 @@ from continuum_ik import (
 from continuum_ik.equations import aim, evaluate, factorise, solve_linear
 from continuum_ik.path import load, scaled
 from continuum_ik.tracking import track
-from kin_common.errors import InvalidInput, StatusCode, Unreachable
+from kin_core.errors import InvalidInput, StatusCode, Unreachable
 
 START = make_pose((0.0, 0.02, 0.48))
 

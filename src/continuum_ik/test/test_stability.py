@@ -6,7 +6,7 @@ from continuum_oracle import energy_minimum
 from scipy.spatial.transform import Rotation
 
 from continuum_ik import ContinuumRobot, ContinuumSolver, Load, make_pose, sweep_workspace
-from kin_common.errors import StatusCode
+from kin_core.errors import StatusCode
 
 LOADED = ContinuumRobot(load=Load(force=(1.0, -0.5, -6.0), moment=(0.05, 0.02, 0.03)))
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from continuum_ik import ContinuumSolver, draw_sweep, make_pose, sweep_workspace
-from kin_common.errors import Cancelled, InvalidInput, LimitExceeded, StatusCode
-from kin_common.task import Task
+from kin_core.errors import Cancelled, InvalidInput, LimitExceeded, StatusCode
+from kin_core.task import Task
 
 
 def test_sweep_says_what_single_solves_say(loose):

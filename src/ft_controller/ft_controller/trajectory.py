@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import CubicSpline
 
 from ft_controller.errors import ArmError, TooLarge
-from kin_common import checks
-from kin_common.errors import InvalidInput
+from kin_core import checks
+from kin_core.errors import InvalidInput
 
 __all__ = ["MAX_POINTS", "Trajectory"]
 

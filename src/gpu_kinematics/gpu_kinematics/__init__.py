@@ -1,5 +1,7 @@
 """Delta robots in batches: FK, IK, Jacobians, trajectories and control, on a GPU or a CPU."""
 
+import importlib.metadata
+
 from gpu_kinematics.cpu import CpuBackend
 from gpu_kinematics.cuda import CudaBackend
 from gpu_kinematics.delta import Delta
@@ -9,7 +11,7 @@ from gpu_kinematics.status import Status, explain
 from gpu_kinematics.trajectory import Fleet, Move, Trajectory
 from gpu_kinematics.workspace import Workspace, map_workspace
 
-__version__ = "0.1.0"
+__version__ = importlib.metadata.version(__name__)
 
 __all__ = [
     "SEED_GEOMETRY",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kin_common.errors import InvalidInput, KinError, LimitExceeded, StatusCode
+from kin_core.errors import InvalidInput, KinError, LimitExceeded, StatusCode
 
 __all__ = ["BackendError", "DeltaError", "DeltaInput", "DeltaLimit"]
 

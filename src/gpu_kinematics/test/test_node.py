@@ -5,8 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from kin_common.arrays import from_field, to_field
-from kin_common.errors import StatusCode
+from kin_core.errors import StatusCode
+from kin_ros.arrays import from_field, to_field
 
 pytest.importorskip("kin_interfaces.srv", reason="the workspace is not built")
 
@@ -18,10 +18,9 @@ from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
 
 from gpu_kinematics import SEED_GEOMETRY, Delta, Geometry
-from gpu_kinematics.mailbox import Mailbox
 from gpu_kinematics.node import GpuKinematicsNode
-from kin_common.qos import SENSOR, STATE
-from kin_common.testing import wait_until
+from kin_ros.qos import SENSOR, STATE
+from kin_testing.fixtures import wait_until
 
 pytestmark = pytest.mark.node
 SOLVE = "/gpu_kinematics/solve_delta"
@@ -272,27 +271,6 @@ def test_batches_never_hold_up_the_executor_and_the_oldest_give_way(ros):
     assert [r.header.frame_id for r in results] == ["0", "6", "7", "8"]
     expected = ROBOT.fk(np.array([0.1, 0.2, 0.3])).position
     assert all((from_field(r.data) == expected).all() for r in results)
-
-
-def test_mailbox_keeps_order_and_drops_the_oldest():
-    seen, began, go = [], threading.Event(), threading.Event()
-
-    def handle(item):
-        began.set()
-        assert go.wait(60.0)
-        seen.append(item)
-
-    box = Mailbox(handle, 2, "test", pytest.fail)
-    assert box.put(0)
-    assert began.wait(20.0)
-    assert [box.put(n) for n in (1, 2, 3, 4)] == [True, True, False, False]
-    go.set()
-    wait_until(lambda: len(seen) == 3, 20.0, "three items")
-    assert seen == [0, 3, 4]
-    box.close()
-    assert not any(t.name == "test" for t in threading.enumerate())
-    assert box.put(5)
-    assert seen == [0, 3, 4]
 
 
 def test_single_robot_topics(ros):

@@ -18,8 +18,8 @@ from hier_ik.linkage import Linkage, Sublinkage
 from hier_ik.solver import Solver
 from hier_ik.spanning import assign_roles
 from hier_ik.validation import validate
-from kin_common import checks
-from kin_common.task import Task
+from kin_core import checks
+from kin_core.task import Task
 
 __all__ = ["Properness", "check_proper", "encapsulate", "substitute"]
 
@@ -260,9 +260,7 @@ def _drive(
     """
     best, where = np.inf, ""
     for steps in (4, 16, 64):
-        solver.set_values(
-            {n: v for n, v in solver.linkage.values.items() if n in solver.compiled.dof_of}
-        )
+        solver.adopt_values(solver.linkage.values)
         for i in range(1, steps + 1):
             s = i / steps
             solver.set_values({j.name: (1 - s) * start[j.name] + s * goal[j.name] for j in own})

@@ -27,7 +27,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hier_ik.linkage import Linkage
-from kin_common import checks
+from kin_core import checks
 
 __all__ = ["Component", "Decomposition", "MEMBERSHIPS", "assign_rounds", "decompose"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kin_common.errors import InvalidInput, KinError
+from kin_core.errors import InvalidInput, KinError
 
 __all__ = ["HierError", "LinkageError"]
 

@@ -15,10 +15,10 @@ from hier_ik.errors import LinkageError
 from hier_ik.linkage import Goal, Joint, Linkage, frame
 from hier_ik.spanning import assign_roles
 from hier_ik.validation import validate
-from kin_common import checks
-from kin_common.errors import InvalidInput
-from kin_common.rotations import matrix_to_quaternion, quaternion_to_matrix
-from kin_common.yamls import load_yaml
+from kin_core import checks
+from kin_core.errors import InvalidInput
+from kin_core.rotations import matrix_to_quaternion, quaternion_to_matrix
+from kin_core.yamls import load_yaml
 
 __all__ = ["apply_edits", "dump_linkage", "load_linkage"]
 
@@ -338,9 +338,7 @@ def _frame(label: str, e: dict[str, Any], prefix: str) -> Array:
     if f"{prefix}quaternion" in e:
         if f"{prefix}rpy" in e:
             raise InvalidInput(label, f"{prefix}rpy and {prefix}quaternion exclude each other")
-        q = checks.shape(f"{label}, {prefix}quaternion", e[f"{prefix}quaternion"], (4,))
-        if np.linalg.norm(q) < 1e-9:
-            raise InvalidInput(f"{label}, {prefix}quaternion", "must not be zero")
+        q = checks.quaternion(f"{label}, {prefix}quaternion", e[f"{prefix}quaternion"])
         return frame(xyz, rotation=quaternion_to_matrix(q))
     rpy = checks.shape(f"{label}, {prefix}rpy", e.get(f"{prefix}rpy", zero), (3,))
     return frame(xyz, rpy)

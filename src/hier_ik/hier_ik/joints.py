@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from kin_common.rotations import exp_so3, log_so3
+from kin_core.rotations import exp_so3, log_so3
 
 __all__ = ["JOINT_TYPES", "JointType", "axis_frame", "joint_coordinates", "joint_motion"]
 

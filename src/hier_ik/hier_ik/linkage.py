@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from hier_ik.errors import LinkageError
 from hier_ik.joints import JOINT_TYPES, JointType, axis_frame, joint_motion
-from kin_common import checks
-from kin_common.errors import InvalidInput
-from kin_common.rotations import inverse_transform, rotation_defect, rpy_to_matrix
+from kin_core import checks
+from kin_core.errors import InvalidInput
+from kin_core.rotations import inverse_transform, rotation_defect, rpy_to_matrix
 
 __all__ = ["DISPOSITIONS", "GOAL_ROWS", "Goal", "Joint", "Link", "Linkage", "Sublinkage", "frame"]
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from hier_ik.linkage import Linkage, frame
 from hier_ik.validation import validate
-from kin_common.errors import InvalidInput, KinError
-from kin_common.rotations import quaternion_to_matrix
+from kin_core.errors import InvalidInput, KinError
+from kin_core.rotations import quaternion_to_matrix
 
 __all__ = ["load_mjcf_linkage"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hier_ik.errors import LinkageError
 from hier_ik.joints import REVERSAL, joint_coordinates
 from hier_ik.linkage import Joint, Linkage
-from kin_common.rotations import inverse_transform
+from kin_core.rotations import inverse_transform
 
 __all__ = ["assign_roles", "reversed_joint"]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hier_ik.joints import joint_coordinates, joint_motion
 from hier_ik.linkage import Joint, Link, Linkage
 from hier_ik.spanning import reversed_joint
-from kin_common.rotations import inverse_transform
+from kin_core.rotations import inverse_transform
 
 __all__ = ["inner_name", "outer_name", "split_closures"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from hier_ik.linkage import Linkage, frame
-from kin_common.errors import InvalidInput
+from kin_core.errors import InvalidInput
 
 __all__ = ["HALF_WIDTH", "LEG", "MIDDLE", "block_posture", "tower"]
 

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from hier_ik.joints import JOINT_TYPES, axis_frame
 from hier_ik.linkage import Linkage, frame
 from hier_ik.validation import validate
-from kin_common import checks
-from kin_common.errors import InvalidInput
-from kin_common.rotations import inverse_transform
-from kin_common.urdf import load_closures, load_urdf
+from kin_core import checks
+from kin_core.errors import InvalidInput
+from kin_core.rotations import inverse_transform
+from kin_core.urdf import load_closures, load_urdf
 
 __all__ = ["dump_urdf", "load_urdf_linkage"]
 
@@ -39,7 +39,7 @@ def load_urdf_linkage(urdf: str | Path, closures: str | Path | None = None) -> L
 
     Args:
         urdf: Text, or a Path to a file.
-        closures: Sidecar (YAML) as text or Path; see kin_common.urdf.
+        closures: Sidecar (YAML) as text or Path; see kin_core.urdf.
 
     Raises:
         InvalidInput: Not readable, or it breaks a rule; the message says where.

@@ -13,7 +13,7 @@ from random_linkages import random_linkage
 
 from hier_ik import Linkage
 from hier_ik.joints import joint_motion
-from kin_common.rotations import exp_so3
+from kin_core.rotations import exp_so3
 
 #: Names that meet a suffix, a separator or a limit of the program somewhere.
 NAMES = (

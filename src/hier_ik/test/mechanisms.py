@@ -53,7 +53,7 @@ def stewart(height=1.0):
             )
     # the ball of leg 0 takes back the tilt of its leg, so that the platform is level
     low = l.link_poses(("high0",))["high0"]
-    from kin_common.rotations import log_so3
+    from kin_core.rotations import log_so3
 
     l.values["S0"] = log_so3(np.ascontiguousarray(low[:3, :3].T))
     return l, np.array(base), np.array(plate)

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from hier_ik import Solver
-from kin_common.errors import StatusCode
+from kin_core.errors import StatusCode
 
 sys.path.insert(0, str(Path(__file__).parent))
 from oracle import Oracle, length, scaled

@@ -24,8 +24,8 @@ from hier_ik import (
     validate,
 )
 from hier_ik.pictures import draw_graph, draw_hierarchy, draw_posture
-from kin_common.errors import InvalidInput, KinError
-from kin_common.urdf import load_urdf
+from kin_core.errors import InvalidInput, KinError
+from kin_core.urdf import load_urdf
 
 sys.path.insert(0, str(Path(__file__).parent))
 import mechanisms

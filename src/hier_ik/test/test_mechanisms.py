@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import least_squares
 
 from hier_ik import Solver, frame
-from kin_common.rotations import exp_so3
+from kin_core.rotations import exp_so3
 
 sys.path.insert(0, str(Path(__file__).parent))
 import mechanisms

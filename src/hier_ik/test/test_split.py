@@ -10,7 +10,7 @@ import pytest
 
 from hier_ik import LinkageError, Solver, dump_linkage, load_linkage
 from hier_ik.split import inner_name, outer_name, split_closures
-from kin_common.errors import InvalidInput
+from kin_core.errors import InvalidInput
 
 sys.path.insert(0, str(Path(__file__).parent))
 from test_solver import parallelogram

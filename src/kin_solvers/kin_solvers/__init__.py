@@ -3,6 +3,8 @@
 J.M. Porta, L. Ros, F. Thomas, "Isolating self-motion manifolds on a PlayStation".
 """
 
+import importlib.metadata
+
 from kin_solvers.all_ik import AllIK, solve_all_ik
 from kin_solvers.dh import arm_from_dh, loop_from_dh
 from kin_solvers.errors import CuikError, MechanismError, RequestError, SettingsError, SizeError
@@ -10,7 +12,10 @@ from kin_solvers.manifold import Component, Counters, Manifold
 from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable
 from kin_solvers.mechanism_urdf import arm_from_urdf, loops_from_urdf
 from kin_solvers.mechanism_yaml import load_mechanism
-from kin_solvers.solve import Settings, solve
+from kin_solvers.settings import Settings
+from kin_solvers.solve import solve
+
+__version__ = importlib.metadata.version(__name__)
 
 __all__ = [
     "AllIK",

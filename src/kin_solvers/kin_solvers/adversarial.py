@@ -27,9 +27,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kin_common.rotations import exp_so3, inverse_transform, transform
-from kin_common.task import Task
+from kin_core.rotations import exp_so3, inverse_transform, transform
+from kin_core.task import Task
 from kin_solvers import double_double
+from kin_solvers.driver import Tuning
 from kin_solvers.errors import MechanismError
 from kin_solvers.folding import UNIT_ROUNDOFF
 from kin_solvers.library import platform
@@ -45,7 +46,8 @@ from kin_solvers.planted import (
     try_reduced,
 )
 from kin_solvers.platform import PlatformSystem
-from kin_solvers.solve import Settings, solve
+from kin_solvers.settings import Settings
+from kin_solvers.solve import solve
 from kin_solvers.system import System
 
 __all__ = [
@@ -359,9 +361,11 @@ def adversarial_campaign(seed: int, boxes: int, *, part: float = 1.0) -> Verdict
         form = PlatformSystem.of(system)
         if form is not None:
             if part != 1.0:
-                tables = list(form.tables)
-                tables[5:8] = [tables[k] * part for k in (5, 6, 7)]
-                form = replace(form, tables=tuple(tables))
+                legs = form.tables.legs
+                legs = legs._replace(
+                    bounds=legs.bounds * part, slack=legs.slack * part, summed=legs.summed * part
+                )
+                form = replace(form, tables=form.tables._replace(legs=legs))
             u = case.q[form.chain]
             lower, upper = _boxes(rng, form.lower, form.upper, u, boxes)
             return try_reduced(form, u, lower, upper, sigma=sigma, limit=2, tuning=tuning)
@@ -371,9 +375,8 @@ def adversarial_campaign(seed: int, boxes: int, *, part: float = 1.0) -> Verdict
         planar = PlanarSystem.of(system)
         if planar is not None:
             if part != 1.0:
-                tables = list(planar.tables)
-                tables[6] = np.asarray(tables[6]) * part
-                planar = replace(planar, tables=tuple(tables))
+                delta = planar.tables.delta * part
+                planar = replace(planar, tables=planar.tables._replace(delta=delta))
             return _try_planar(planar, case, rng, boxes, sigma, tuning)
     elif kernel == "paper":
         case = hard_loop(rng, int(rng.integers(3, 6)), point=bool(rng.uniform() < 0.2))
@@ -415,7 +418,7 @@ def _try_planar(
     rng: np.random.Generator,
     boxes: int,
     sigma: float,
-    tuning: Array,
+    tuning: Tuning,
 ) -> Verdict:
     """The planar kernel, and the ways from joint variables to its unknowns and back."""
     system = planar.system

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kin_common import checks
-from kin_common.task import Task
+from kin_core import checks
+from kin_core.task import Task
 from kin_solvers import border
 from kin_solvers.errors import SettingsError
 from kin_solvers.manifold import Manifold
 from kin_solvers.mechanism import MAX_MAGNITUDE, Mechanism
-from kin_solvers.solve import Settings, solve
+from kin_solvers.settings import Settings
+from kin_solvers.solve import solve
 
 __all__ = ["AllIK", "solve_all_ik"]
 

@@ -1,6 +1,6 @@
 """Checks of what callers hand to the library: every refusal is an error of this package.
 
-The checks of ``kin_common`` say what is wrong; here they become this package's errors, which name
+The checks of ``kin_core`` say what is wrong; here they become this package's errors, which name
 the field.
 """
 
@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kin_common import checks
-from kin_common.checks import shown
-from kin_common.errors import InvalidInput, LimitExceeded
+from kin_core import checks
+from kin_core.checks import shown
+from kin_core.errors import InvalidInput, LimitExceeded
 from kin_solvers.errors import CuikError, RequestError, SettingsError, SizeError
 from kin_solvers.mechanism import MAX_MAGNITUDE, Mechanism
 

@@ -1,4 +1,4 @@
-"""Lists of boxes, and what a stretch of work on them gives."""
+"""Lists of boxes, and what a stretch of work on them gives and counts."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kin_solvers.manifold import Counters
-
-__all__ = ["Boxes", "Outcome"]
+__all__ = ["Boxes", "Counters", "Outcome"]
 
 Array = NDArray[np.float64]
 
@@ -58,6 +56,31 @@ class Boxes:
             np.concatenate([p.lower for p in filled]),
             np.concatenate([p.upper for p in filled]),
             np.concatenate([p.share for p in filled]),
+        )
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What the paper counts.
+
+    Attributes:
+        processed: Boxes taken from the list.
+        reductions: Applications of Reduce_Box.
+        solutions: Boxes that became solutions, before neighbours were merged.
+        empty: Boxes proven empty.
+    """
+
+    processed: int = 0
+    reductions: int = 0
+    solutions: int = 0
+    empty: int = 0
+
+    def __add__(self, other: Counters) -> Counters:
+        return Counters(
+            self.processed + other.processed,
+            self.reductions + other.reductions,
+            self.solutions + other.solutions,
+            self.empty + other.empty,
         )
 
 

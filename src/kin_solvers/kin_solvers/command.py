@@ -7,13 +7,14 @@ import json
 import sys
 from pathlib import Path
 
-from kin_common.errors import KinError
-from kin_common.task import Progress, Task
+from kin_core.errors import KinError
+from kin_core.task import Progress, Task
 from kin_solvers import library
 from kin_solvers.components import Component
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.mechanism_yaml import load_mechanism
-from kin_solvers.solve import Settings, solve
+from kin_solvers.settings import Settings
+from kin_solvers.solve import solve
 
 __all__ = ["main"]
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from kin_solvers.clusters import wrapped
-from kin_solvers.curves import Curve, tangent_at, trace
+from kin_solvers.curves import SAME, Curve, passes, trace
 from kin_solvers.equations import Equations
 from kin_solvers.system import System
 
@@ -39,8 +39,6 @@ _MAX_CURVES = 64
 _STEPS = (0.02, 0.2)
 #: Width of a cluster under which its unproven roots are taken for one multiple root [rad, m].
 MULTIPLE = 1e-4
-#: Roots nearer to each other than this are one [rad, m].
-SAME = 1e-6
 
 
 @dataclass(frozen=True)
@@ -111,12 +109,13 @@ class Finder:
         ranks = [self._rank(roots[i]) for i in picks]
         dimension = self.system.size - max(ranks)
         if dimension == 1:
+            roots = np.concatenate([roots, self._other_sheets(roots, owners)])
             found = self._curves(boxes, roots)
             if found:
                 return found
             dimension = 0  # a multiple root: singular, and no curve leads away from it
         if dimension == 0:
-            return self._points(boxes, roots, owners)
+            return self._points(boxes, roots)
         start = roots[picks[int(np.argmax(ranks))]]
         return [Component(boxes, dimension, False, start / self.system.unit)]
 
@@ -131,7 +130,7 @@ class Finder:
             if k in same:
                 continue
             curve = Curve(found[k].curves[0] * self.system.unit, found[k].closed_curve, False)
-            for other in np.flatnonzero(self._on(curve, starts)):
+            for other in np.flatnonzero(passes(self.equations, curve, starts, self.step)):
                 if other > place and curves[other] not in same:
                     same[curves[other]] = k
         extra: dict[int, list[NDArray[np.int64]]] = {}
@@ -149,11 +148,18 @@ class Finder:
     def _roots(self, boxes: NDArray[np.int64]) -> tuple[Array, NDArray[np.int64]]:
         """Solutions within the ranges near boxes of a cluster, and the box of each."""
         picks = boxes[:: -(-len(boxes) // STARTS)]
+        return self._near_boxes(0.5 * (self.lower[picks] + self.upper[picks]), picks)
+
+    def _near_boxes(
+        self, starts: Array, picks: NDArray[np.int64]
+    ) -> tuple[Array, NDArray[np.int64]]:
+        """Where Newton's method comes from starts, one for each of some boxes, if that is near."""
         middle = 0.5 * (self.lower[picks] + self.upper[picks])
-        size = np.maximum(self.upper[picks] - self.lower[picks], 0.5 * self.sigma)
-        q, came = self.equations.newton_all(middle)
+        size = self._sizes(picks)
+        q, came = self.equations.newton_all(starts)
         came &= (np.abs(q - middle) <= 1.5 * size + 1e-6).all(axis=1)
-        for i in np.flatnonzero(came):
+        beyond = ((q < self.limits[0]) | (q > self.limits[1])).any(axis=1)
+        for i in np.flatnonzero(came & beyond):
             inside = self._into_ranges(q[i], 3.0 * float(size[i].max()))
             if inside is None:
                 came[i] = False
@@ -163,27 +169,34 @@ class Finder:
             came &= np.abs(self._gap(q - known)).max(axis=1) > SAME
         return q[came], picks[came]
 
+    def _sizes(self, picks: NDArray[np.int64]) -> Array:
+        return np.maximum(self.upper[picks] - self.lower[picks], 0.5 * self.sigma)
+
+    def _other_sheets(self, roots: Array, owners: NDArray[np.int64]) -> Array:
+        """Solutions on other sheets of a curve in the boxes of known ones: a box may hold both."""
+        starts, parent = self.equations.across_folds(1, roots, self._sizes(owners))
+        return self._near_boxes(starts, owners[parent])[0]
+
     def _into_ranges(self, q: Array, reach: float) -> Array | None:
         """A solution within the ranges near one that may lie beyond them; None if there is none."""
-        low, high = self.limits
-        if not (np.any(q < low) or np.any(q > high)):
-            return q
-        inside = np.clip(q, low, high)
-        near = np.abs(q - inside)
-        if near.max() <= 1e-12:
-            return inside
-        worst = int(np.argmax(near))
-        moved = self.equations.at_limit(q, worst, float(inside[worst]))
-        if moved is None or np.abs(moved - q).max() > reach:
-            return None
-        clipped = np.clip(moved, low, high)
-        return clipped if np.abs(clipped - moved).max() <= 1e-12 else None
+        moved = q
+        for _ in range(3):  # at a limit another variable may be beyond its own
+            inside = np.clip(moved, *self.limits)
+            beyond = np.abs(moved - inside)
+            worst = int(np.argmax(beyond))
+            if beyond[worst] <= 1e-12:
+                return inside
+            pin = np.zeros(len(q))
+            pin[worst] = 1.0
+            found = self.equations.pinned(moved, pin, float(inside[worst]))
+            if found is None or np.abs(found - q).max() > reach:
+                return None
+            moved = found
+        return None
 
     # Isolated solutions that could not be proven --------------------------------------------------
 
-    def _points(
-        self, boxes: NDArray[np.int64], roots: Array, owners: NDArray[np.int64]
-    ) -> list[Component]:
+    def _points(self, boxes: NDArray[np.int64], roots: Array) -> list[Component]:
         """One component for each root; boxes go with the nearest one."""
         # A multiple root is known only to about the square root of the rounding error: what was
         # found in a cluster that small, and could not be proven, counts as one.
@@ -216,7 +229,7 @@ class Finder:
             start = roots[int(np.argmax(left))]
             curve = trace(self.equations, start, step=self.step, limits=self.limits)
             left[int(np.argmax(left))] = False
-            left &= ~self._on(curve, roots)
+            left &= ~passes(self.equations, curve, roots, self.step)
             if len(curve.points) > 1:
                 found.append(curve)
         if not found or all(self._span(c) < 1e-6 for c in found):
@@ -236,33 +249,7 @@ class Finder:
     def _span(curve: Curve) -> float:
         return float(np.ptp(curve.points, axis=0).max())
 
-    def _tree(self, curve: Curve) -> cKDTree:
-        period = np.where(self.system.cyclic, _TWO_PI, 0.0)
-        return cKDTree(wrapped(curve.points, self.system.cyclic), boxsize=period)
-
     def _distance(self, curve: Curve, points: Array) -> Array:
-        distance, _ = self._tree(curve).query(wrapped(points, self.system.cyclic), p=np.inf)
-        return np.asarray(distance)
-
-    def _on(self, curve: Curve, roots: Array) -> NDArray[np.bool_]:
-        """Which solutions lie on a traced curve, shape (N,).
-
-        Along the curve a solution is at most a step from the nearest point, across it much less:
-        the tangents of neighbours differ by at most 18 degrees.
-        """
-        if len(curve.points) == 1:
-            return np.asarray(np.abs(self._gap(roots - curve.points[0])).max(axis=1) < SAME)
-        nearest = self._tree(curve).query(wrapped(roots, self.system.cyclic))
-        distance, index = (np.atleast_1d(np.asarray(found)) for found in nearest)
-        offset = self._gap(roots - curve.points[index])
-        on = np.zeros(len(roots), dtype=bool)
-        for i in np.flatnonzero(distance <= self.step):
-            tangent = tangent_at(self.equations, curve.points[index[i]])
-            across = offset[i] - (offset[i] @ tangent) * tangent
-            on[i] = float(np.linalg.norm(across)) <= 0.12 * self.step
-            if on[i] and not curve.closed and index[i] in (0, len(curve.points) - 1):
-                # Beyond the end of an open curve another one may begin.
-                inward = curve.points[1] if index[i] == 0 else curve.points[-2]
-                outward = curve.points[index[i]] - inward
-                on[i] = float(offset[i] @ outward) <= 1e-7 * float(np.linalg.norm(outward))
-        return on
+        cyclic = self.system.cyclic
+        tree = cKDTree(wrapped(curve.points, cyclic), boxsize=np.where(cyclic, _TWO_PI, 0.0))
+        return np.asarray(tree.query(wrapped(points, cyclic), p=np.inf)[0])

@@ -9,16 +9,20 @@ from typing import Any
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
-from kin_solvers.equations import Equations, evaluate, newton
+from kin_solvers.clusters import wrapped
+from kin_solvers.equations import Equations, evaluate, newton, pinned_newton
 
-__all__ = ["Curve", "tangent_at", "trace"]
+__all__ = ["Curve", "passes", "trace"]
 
 Array = NDArray[np.float64]
 
 MAX_POINTS = 20000
 #: Least cosine between the tangents of neighbours.
 _LEAST_COSINE = 0.95
+#: Distance under which two solutions are one [rad, m].
+SAME = 1e-6
 #: Why following a curve ended.
 CLOSED, LIMIT, SINGULAR, LONG = 0, 1, 2, 3
 
@@ -57,7 +61,7 @@ def trace(
         The curve. An open one is followed to both of its ends: the first points at which a variable
         is at the end of its range, or singular points.
     """
-    tangent = tangent_at(equations, start)
+    tangent = np.linalg.svd(equations(start)[1])[2][-1]
     forward, end = _follow(equations, start, tangent, step, limits)
     if end == CLOSED:
         return Curve(forward, True, False)
@@ -66,22 +70,114 @@ def trace(
     return Curve(points, False, SINGULAR in (end, other))
 
 
-def tangent_at(equations: Equations, q: Array) -> Array:
-    """Unit vector in the kernel of the Jacobian, shape (V,)."""
-    return np.asarray(np.linalg.svd(equations(q)[1])[2][-1])
-
-
 def _follow(
     equations: Equations, start: Array, tangent: Array, step: float, limits: tuple[Array, Array]
 ) -> tuple[Array, int]:
-    s = equations.system
-    points = np.empty((MAX_POINTS, s.size))
+    points = np.empty((MAX_POINTS, equations.system.size))
     count, end = follow(
-        equations.tables, equations.unknown,
+        equations.tables, equations.independent, equations.unknown,
         np.ascontiguousarray(start), np.ascontiguousarray(tangent), float(step), limits[0],
         limits[1], points,
     )  # fmt: skip
     return points[:count].copy(), int(end)
+
+
+def passes(equations: Equations, curve: Curve, solutions: Array, step: float) -> NDArray[np.bool_]:
+    """Which solutions a traced curve passes through, whole turns of cyclic angles apart.
+
+    Args:
+        equations: The loop equations.
+        curve: The curve.
+        solutions: Solutions, shape (N, V).
+        step: Longest distance between neighbours on the curve.
+
+    Returns:
+        Shape (N,). A solution on another sheet is not on the curve, however near it is: Newton's
+        method decides, which moves from the curve to the plane across it through the solution.
+    """
+    cyclic = equations.system.cyclic
+    tree = cKDTree(wrapped(curve.points, cyclic), boxsize=np.where(cyclic, 2.0 * math.pi, 0.0))
+    nearest = tree.query(wrapped(solutions, cyclic))[1]
+    on = np.zeros(len(solutions), dtype=np.bool_)
+    pass_through(
+        equations.tables, equations.unknown, cyclic, curve.points, curve.closed, float(step),
+        np.ascontiguousarray(solutions), np.atleast_1d(nearest).astype(np.int64), on,
+    )  # fmt: skip
+    return on
+
+
+@njit(cache=True, nogil=True)
+def _turned(x: Any, cyclic: Any) -> Any:
+    """A difference of configurations with cyclic angles in [-pi, pi), in place."""
+    for k in range(x.size):
+        if cyclic[k]:
+            x[k] -= 2.0 * math.pi * math.floor((x[k] + math.pi) / (2.0 * math.pi))
+    return x
+
+
+@njit(cache=True, nogil=True)
+def _neighbour(points: Any, closed: Any, cyclic: Any, k: Any, way: Any) -> Any:
+    """From point k to the next or the one before; empty at the end of an open curve."""
+    count = points.shape[0]
+    if not closed and not 0 <= k + way < count:
+        return np.empty(0)
+    return _turned(points[(k + way) % count] - points[k], cyclic)
+
+
+@njit(cache=True, nogil=True)
+def _slope(before: Any, after: Any) -> Any:
+    """Tangent of a parabola through three neighbours, by its steps; unit vector."""
+    if before.size == 0:
+        return after / math.sqrt((after * after).sum())
+    if after.size == 0:
+        return -before / math.sqrt((before * before).sum())
+    a = math.sqrt((before * before).sum())
+    b = math.sqrt((after * after).sum())
+    t = after * (a / b) - before * (b / a)
+    return t / math.sqrt((t * t).sum())
+
+
+@njit(cache=True, nogil=True)
+def pass_through(
+    tables: Any, unknown: Any, cyclic: Any, points: Any, closed: Any, step: Any, solutions: Any,
+    nearest: Any, on: Any,
+) -> Any:  # fmt: skip
+    """Whether a curve passes through each of some solutions; see ``passes``."""
+    same = max(SAME, 100.0 * unknown)
+    for i in range(solutions.shape[0]):
+        k = nearest[i]
+        offset = _turned(solutions[i] - points[k], cyclic)
+        on[i] = np.abs(offset).max() < same
+        if on[i] or points.shape[0] == 1 or np.abs(offset).max() > step:
+            continue
+        before = _neighbour(points, closed, cyclic, k, -1)
+        after = _neighbour(points, closed, cyclic, k, 1)
+        t = _slope(before, after)
+        way = 1 if (offset * t).sum() >= 0.0 else -1
+        chord = after if way == 1 else before
+        if chord.size == 0:  # beyond the end of an open curve, where another one may begin
+            continue
+        other = (k + way) % points.shape[0]
+        u = _slope(
+            _neighbour(points, closed, cyclic, other, -1),
+            _neighbour(points, closed, cyclic, other, 1),
+        )
+        length = math.sqrt((chord * chord).sum())
+        s = min(max((offset * chord).sum() / length**2, 0.0), 1.0)
+        # The cubic through both neighbours, from point k.
+        x = s * (1.0 - s) ** 2 * length * way * t + s * s * (3.0 - 2.0 * s) * chord
+        x += s * s * (s - 1.0) * length * way * u
+        across = offset - x
+        across -= ((across * chord).sum() / length**2) * chord
+        distance = math.sqrt((across * across).sum())
+        if distance > 0.12 * step:
+            continue
+        x += points[k]
+        value = ((points[k] + offset) * chord).sum() / length
+        if pinned_newton(tables, unknown, x, chord / length, value):
+            on[i] = np.abs(x - points[k] - offset).max() < same
+        else:
+            on[i] = True  # singular: the curve is near, and nothing else was found there
 
 
 @njit(cache=True, nogil=True)
@@ -111,37 +207,54 @@ def _leaves(a: Any, b: Any, t: Any, u: Any, length: Any, lower: Any, upper: Any)
 
 
 @njit(cache=True, nogil=True)
-def _passed(a: Any, b: Any, start: Any, lower: Any) -> Any:
-    """Whether the segment from a to b passes the start, angles modulo a turn."""
-    along = 0.0
-    square = 0.0
-    offset = np.empty(a.size)
-    for k in range(a.size):
-        x = start[k] - a[k]
-        if math.isinf(lower[k]):
-            x -= 2.0 * math.pi * math.floor((x + math.pi) / (2.0 * math.pi))
-        offset[k] = x
-        d = b[k] - a[k]
-        along += x * d
-        square += d * d
-    along /= square
-    if not 0.0 < along <= 1.0:
+def _returns(
+    tables: Any, unknown: Any, a: Any, b: Any, t: Any, start: Any, way: Any, cyclic: Any
+) -> Any:
+    """Whether the curve comes back to its start between a (tangent t) and b, cyclic angles turned.
+
+    Another sheet may pass by it: the curve is looked at where it crosses the plane of the start.
+    """
+    offset = _turned(start - a, cyclic)
+    d = b - a
+    square = (d * d).sum()
+    along = (offset * d).sum() / square
+    if not 0.0 < along <= 1.0 or (t * way).sum() < 0.0:
         return False
-    across = 0.0
-    for k in range(a.size):
-        across += (offset[k] - along * (b[k] - a[k])) ** 2
-    return across < 0.0625 * square
+    across = offset - along * d
+    if (across * across).sum() >= 0.0625 * square:
+        return False
+    x = a + along * d
+    home = a + offset
+    if not pinned_newton(tables, unknown, x, way, (home * way).sum()):
+        return True
+    return np.abs(x - home).max() < max(SAME, 100.0 * unknown)
+
+
+@njit(cache=True, nogil=True)
+def _side(rows: Any, J: Any, t: Any) -> Any:
+    """Sign of det [J; t], which is the same all along a regular curve; 0 if J is not of that shape.
+
+    Two sheets that are near each other have different signs.
+    """
+    n = t.size
+    if rows.shape[0] != n - 1:
+        return 0.0
+    A = np.empty((n, n))
+    A[: n - 1] = rows @ J
+    A[n - 1] = t
+    return np.sign(np.linalg.det(A))
 
 
 @njit(cache=True, nogil=True)
 def follow(
-    tables: Any, unknown: Any, start: Any, tangent: Any, step: Any, lower: Any, upper: Any,
+    tables: Any, independent: Any, unknown: Any, start: Any, tangent: Any, step: Any, lower: Any, upper: Any,
     points: Any,
 ) -> Any:  # fmt: skip
     """Follow a curve one way.
 
     Args:
         tables: The loop equations as ``evaluate`` takes them.
+        independent: The independent combinations of the residuals, shape (M, 6 L).
         unknown: What the constants leave unknown of the residuals.
         start: A solution, shape (V,).
         tangent: Unit vector along the curve, the way to go, shape (V,).
@@ -162,6 +275,9 @@ def follow(
     t = tangent.copy()
     length = step
     cut = max(1e-9, unknown)
+    cyclic = np.isinf(lower)
+    evaluate(*tables, start, F, J)
+    side = _side(independent, J, t)
     while count < points.shape[0]:
         new = q + length * t
         came = newton(*tables, new, 6, 1e-11, unknown)
@@ -182,12 +298,17 @@ def follow(
         if size < 1e-3:
             return count, SINGULAR
         u /= size
+        if _side(independent, J, u) != side:
+            length *= 0.5
+            if length < 1e-5 * step:
+                return count, SINGULAR
+            continue
         if length > 1e-3 * step and _leaves(q, new, t, u, length, lower, upper):
             length *= 0.5
             continue
         if _outside(new, lower, upper):
             return _last(tables, unknown, q, t, length, lower, upper, points, count), LIMIT
-        if count > 2 and _passed(q, new, start, lower):
+        if count > 2 and _returns(tables, unknown, q, new, t, start, tangent, cyclic):
             return count, CLOSED
         points[count] = new
         count += 1

@@ -18,13 +18,15 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from kin_common.task import Task
-from kin_common.threads import last_resort, start_thread
+from kin_core.task import Task
+from kin_core.threads import last_resort, start_thread
+from kin_solvers.boxes import Counters
 from kin_solvers.errors import SettingsError
-from kin_solvers.frontier import Frontier, Local, Search, Step, Work, run_rounds
-from kin_solvers.manifold import Counters
 from kin_solvers.mechanism import Mechanism
-from kin_solvers.solve import Settings, make_search
+from kin_solvers.methods import make_search
+from kin_solvers.schedule import Frontier, Local, Work, run_rounds
+from kin_solvers.search import Search, Step
+from kin_solvers.settings import Settings
 from kin_solvers.system import System
 
 __all__ = ["advance_on_cluster"]

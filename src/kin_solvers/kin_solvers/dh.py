@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kin_common.checks import shown
-from kin_common.rotations import inverse_transform
+from kin_core.checks import shown
+from kin_core.rotations import inverse_transform
 from kin_solvers import border
 from kin_solvers.errors import MechanismError, SizeError
 from kin_solvers.mechanism import (

@@ -9,9 +9,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from kin_solvers.planar import parallel_axis, plane_of
 from kin_solvers.system import System
 
-__all__ = ["Equations"]
+__all__ = ["Equations", "independent_rows"]
 
 Array = NDArray[np.float64]
 
@@ -168,12 +169,67 @@ def newton_all(tables: Any, unknown: Any, starts: Any, came: Any) -> Any:
         came[i] = newton(*tables, starts[i], 12, 1e-12, unknown)
 
 
+@njit(cache=True, nogil=True)
+def pinned_newton(tables: Any, unknown: Any, q: Any, direction: Any, value: Any) -> Any:
+    """Newton's method for the loop equations and ``direction @ q = value``; whether it came."""
+    rows = 6 * tables[5].size
+    F = np.empty(rows + 1)
+    J = np.empty((rows + 1, q.size))
+    cut = max(1e-9, unknown)
+    for _ in range(12):
+        evaluate(*tables, q, F[:rows], J[:rows])
+        F[rows] = (direction * q).sum() - value
+        J[rows] = direction
+        size = 0.0
+        for r in range(rows):
+            size = max(size, abs(F[r]))
+        if size <= unknown + 1e-12 and abs(F[rows]) < 1e-13 * (1.0 + abs(value)):
+            return not turned(*tables[:4], tables[5], q)
+        if not math.isfinite(size):
+            return False
+        step = np.linalg.lstsq(J, F, cut)[0]
+        q -= step * min(1.0, 0.5 / max(np.abs(step).max(), 1e-300))
+    return False
+
+
+@njit(cache=True, nogil=True)
+def across_folds(tables: Any, dimension: Any, q: Any, size: Any, starts: Any, owner: Any) -> Any:
+    """Starts for Newton's method on other sheets of the solution set; see ``Equations``."""
+    rows = 6 * tables[5].size
+    n = q.shape[1]
+    F = np.empty(rows)
+    J = np.empty((rows, n))
+    ahead = np.empty((rows, n))
+    count = 0
+    for i in range(q.shape[0]):
+        evaluate(*tables, q[i], F, J)
+        u, values, vt = np.linalg.svd(J)
+        weak = n - 1 - dimension
+        if weak >= values.size:
+            continue
+        v = vt[weak].copy()
+        reach = np.inf
+        for k in range(n):
+            reach = min(reach, size[i, k] / max(abs(v[k]), 1e-300))
+        # Along v the residual is about values[weak] s + bend s^2 / 2 in the direction u.
+        evaluate(*tables, q[i] + 1e-4 * v, F, ahead)
+        bend = abs((u[:, weak] * ((ahead - J) @ v)).sum()) / 1e-4
+        if 2.0 * values[weak] > 3.0 * reach * bend:
+            continue
+        for way in (-1.0, 1.0):
+            starts[count] = q[i] + way * reach * v
+            owner[count] = i
+            count += 1
+    return count
+
+
 class Equations:
     """The loop equations of a system as a function of the configuration (system units).
 
     Attributes:
         system: The system.
         rows: Number of residuals, 6 L.
+        independent: Independent combinations of the residuals, shape (M, 6 L).
         unknown: What the constants leave unknown of the residuals (Euclidean norm).
         tables: The loop equations as ``evaluate`` takes them.
     """
@@ -181,6 +237,7 @@ class Equations:
     def __init__(self, system: System) -> None:
         self.system = s = system
         self.rows = 6 * len(s.point)
+        self.independent = independent_rows(system)
         # The radii bound the translation and the rotation of a loop. Their norm counts for both:
         # least squares leave a part of what is unknown of lengths in the rotations.
         turn, place = s.unknown[:, 0], s.unknown[:, 1] + 2.0 * s.unknown[:, 0] * s.reach
@@ -213,6 +270,30 @@ class Equations:
         newton_all(self.tables, self.unknown, q, came)
         return q, came
 
+    def across_folds(
+        self, dimension: int, q: Array, size: Array
+    ) -> tuple[Array, NDArray[np.int64]]:
+        """Starts for Newton's method on other sheets of the solution set, near solutions.
+
+        Two sheets that are near each other are so along the weakest direction of the Jacobian, and
+        beyond their middle Newton's method leads to the other one.
+
+        Args:
+            dimension: Dimension of the solution set.
+            q: Solutions, shape (N, V).
+            size: How far to look from each, shape (N, V).
+
+        Returns:
+            Starts, shape (M, V), and the solution that each belongs to, shape (M,).
+        """
+        starts = np.empty((2 * len(q), self.system.size))
+        owner = np.empty(2 * len(q), dtype=np.int64)
+        count = across_folds(
+            self.tables, dimension, np.ascontiguousarray(q), np.ascontiguousarray(size), starts,
+            owner,
+        )  # fmt: skip
+        return starts[:count], owner[:count]
+
     def closes(self, F: Array, tolerance: float) -> bool:
         """Whether residuals, shape (6 L,), vanish, up to what the constants leave unknown."""
         return bool(np.all(np.abs(F) <= self.unknown + tolerance))
@@ -223,18 +304,39 @@ class Equations:
         least = max(tolerance, self.unknown)
         return int((values > least * max(float(values[0]), 1e-300)).sum())
 
-    def at_limit(self, q: Array, variable: int, value: float) -> Array | None:
-        """The solution near a point with one variable at a given value; None if there is none."""
+    def pinned(self, q: Array, direction: Array, value: float) -> Array | None:
+        """The solution near a point at which ``direction @ q`` has a value; None if there is none.
+
+        Args:
+            q: The point, shape (V,).
+            direction: A unit vector, shape (V,).
+            value: The value.
+        """
         q = np.array(q, dtype=np.float64)
-        cut = max(1e-9, self.unknown)
-        for _ in range(12):
-            F, J = self(q)
-            gap = q[variable] - value
-            if self.closes(F, 1e-12) and abs(gap) < 1e-13:
-                q[variable] = value
-                return None if turned(*self.tables[:4], self.system.point, q) else q
-            pin = np.zeros((1, len(q)))
-            pin[0, variable] = 1.0
-            step = np.linalg.lstsq(np.concatenate([J, pin]), np.append(F, gap), rcond=cut)[0]
-            q = q - step * min(1.0, 0.5 / max(float(np.abs(step).max()), 1e-300))
-        return None
+        return q if pinned_newton(self.tables, self.unknown, q, direction, value) else None
+
+
+def independent_rows(system: System) -> Array:
+    """Independent combinations of the residuals, shape (M, 6 L).
+
+    A loop in space has 6; one closed by a point 3; a spherical one (no reach) its 3 rotations. With
+    all rotations about parallel axes only the rotation about them is left, and in a planar loop the
+    translations in the plane: the other residuals vanish for every configuration.
+    """
+    blocks: list[Array] = []
+    for l, point in enumerate(system.point):
+        parallel = parallel_axis(system, l)
+        place, turn = np.eye(3), np.eye(3)
+        if parallel is not None:
+            turn = parallel.axis[None]
+            if parallel.planar:
+                place = plane_of(parallel.axis)
+        if system.spherical[l]:
+            place = np.empty((0, 3))
+        if point:
+            turn = np.empty((0, 3))
+        block = np.zeros((len(place) + len(turn), 6 * len(system.point)))
+        block[: len(place), 6 * l : 6 * l + 3] = place
+        block[len(place) :, 6 * l + 3 : 6 * l + 6] = turn
+        blocks.append(block)
+    return np.concatenate(blocks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kin_common.errors import InvalidInput, KinError, LimitExceeded
+from kin_core.errors import InvalidInput, KinError, LimitExceeded
 
 __all__ = ["CuikError", "MechanismError", "RequestError", "SettingsError", "SizeError"]
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from kin_common import checks
-from kin_common.errors import InvalidInput
-from kin_common.rotations import inverse_transform
+from kin_core import checks
+from kin_core.errors import InvalidInput
+from kin_core.rotations import inverse_transform
 from kin_solvers.dh import arm_from_dh, loop_from_dh
 from kin_solvers.errors import MechanismError
 from kin_solvers.mechanism import (

@@ -5,23 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kin_solvers import border
-from kin_solvers.certificate import independent_rows
+from kin_solvers.boxes import Counters
 from kin_solvers.clusters import clusters_of, connect
 from kin_solvers.components import Component, Finder
 from kin_solvers.curves import trace
-from kin_solvers.equations import Equations
+from kin_solvers.equations import Equations, independent_rows
 from kin_solvers.errors import RequestError
 from kin_solvers.mechanism import Mechanism
+from kin_solvers.schedule import Paused
 from kin_solvers.system import System
-
-if TYPE_CHECKING:
-    from kin_solvers.frontier import Paused
 
 __all__ = ["Component", "Counters", "Manifold"]
 
@@ -32,31 +30,6 @@ _TWO_PI = 2.0 * math.pi
 MIN_STEP = 1e-6
 #: Points that may be asked for.
 MAX_REFINED = 1_000_000
-
-
-@dataclass(frozen=True)
-class Counters:
-    """What the paper counts.
-
-    Attributes:
-        processed: Boxes taken from the list.
-        reductions: Applications of Reduce_Box.
-        solutions: Boxes that became solutions, before neighbours were merged.
-        empty: Boxes proven empty.
-    """
-
-    processed: int = 0
-    reductions: int = 0
-    solutions: int = 0
-    empty: int = 0
-
-    def __add__(self, other: Counters) -> Counters:
-        return Counters(
-            self.processed + other.processed,
-            self.reductions + other.reductions,
-            self.solutions + other.solutions,
-            self.empty + other.empty,
-        )
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kin_common import checks
-from kin_common.errors import InvalidInput
-from kin_common.rotations import inverse_transform
+from kin_core import checks
+from kin_core.errors import InvalidInput
+from kin_core.rotations import inverse_transform
 from kin_solvers.errors import MechanismError, SizeError
 
 __all__ = [

@@ -7,10 +7,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kin_common.checks import shown
-from kin_common.errors import InvalidInput
-from kin_common.rotations import exp_so3, inverse_transform, transform
-from kin_common.urdf import Closure, Urdf, UrdfJoint
+from kin_core.checks import shown
+from kin_core.errors import InvalidInput
+from kin_core.rotations import exp_so3, inverse_transform, transform
+from kin_core.urdf import Closure, Urdf, UrdfJoint
 from kin_solvers import border
 from kin_solvers.errors import MechanismError, SizeError
 from kin_solvers.mechanism import (

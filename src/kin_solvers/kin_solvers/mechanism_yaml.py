@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kin_common import checks
-from kin_common.checks import shown
-from kin_common.errors import InvalidInput
-from kin_common.rotations import inverse_transform, quaternion_to_matrix, rpy_to_matrix
-from kin_common.yamls import load_yaml
+from kin_core import checks
+from kin_core.checks import shown
+from kin_core.errors import InvalidInput
+from kin_core.rotations import inverse_transform, quaternion_to_matrix, rpy_to_matrix
+from kin_core.yamls import load_yaml
 from kin_solvers import border
 from kin_solvers.errors import MechanismError, SizeError
 from kin_solvers.mechanism import (
@@ -33,8 +33,6 @@ __all__ = ["load_mechanism"]
 
 Matrix = NDArray[np.float64]
 LIMIT_BYTES = 1 << 20
-#: Largest distance of the norm of a quaternion from 1: what three decimals leave.
-MAX_NORM_DEFECT = 1e-3
 
 _STEPS = tuple(f"{verb}_{axis}" for verb in ("rotate", "translate") for axis in AXES)
 
@@ -208,11 +206,8 @@ class _Reader:
             r, p, y = (self._angle(x) for x in self._vector(f"{where}.rpy", table["rpy"], 3))
             result[:3, :3] = rpy_to_matrix(r, p, y)
         elif "quaternion" in table:
-            q = np.array(self._vector(f"{where}.quaternion", table["quaternion"], 4))
-            norm = math.hypot(*q)
-            if abs(norm - 1.0) > MAX_NORM_DEFECT:
-                raise MechanismError(f"{where}.quaternion", f"must be of norm 1, got {norm:.7g}")
-            result[:3, :3] = quaternion_to_matrix(q / norm)
+            q = self._vector(f"{where}.quaternion", table["quaternion"], 4)
+            result[:3, :3] = quaternion_to_matrix(checks.quaternion(f"{where}.quaternion", q))
         return result
 
     def _angle(self, value: float) -> float:

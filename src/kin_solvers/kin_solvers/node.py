@@ -9,49 +9,39 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Point, Pose
 from kin_interfaces.action import SolveManifold as SolveManifoldAction
 from kin_interfaces.msg import Manifold as ManifoldMessage
 from kin_interfaces.msg import ManifoldProblem, SolveStatus
 from kin_interfaces.srv import SolveAllIK, SolveManifold
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
-from std_msgs.msg import ColorRGBA, String
+from std_msgs.msg import String
 from visualization_msgs.msg import Marker, MarkerArray
 
-from kin_common.arrays import from_field, to_field
-from kin_common.errors import Cancelled, InvalidInput, LimitExceeded, StatusCode
-from kin_common.node import KinNode, run
-from kin_common.parameters import ParameterSet, parameter
-from kin_common.qos import LATCHED, STATE
-from kin_common.rotations import quaternion_to_matrix, transform
-from kin_common.task import Progress, Task
-from kin_common.urdf import Urdf, load_closures, load_urdf
+from kin_core.errors import Cancelled, InvalidInput, LimitExceeded, StatusCode
+from kin_core.task import Progress, Task
+from kin_core.urdf import Urdf, load_closures, load_urdf
+from kin_ros.arrays import from_field, to_field
+from kin_ros.markers import BLUE, SERIES, clear_all, colour, make_marker
+from kin_ros.node import KinNode, run
+from kin_ros.parameters import ParameterSet, parameter
+from kin_ros.poses import read_pose
+from kin_ros.qos import LATCHED, STATE
 from kin_solvers import library
 from kin_solvers.all_ik import solve_all_ik
 from kin_solvers.manifold import Manifold
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.mechanism_urdf import arm_from_urdf, loops_from_urdf
-from kin_solvers.mechanism_yaml import MAX_NORM_DEFECT, load_mechanism
+from kin_solvers.mechanism_yaml import load_mechanism
 from kin_solvers.plot import linkage_points
-from kin_solvers.solve import Settings, solve
+from kin_solvers.settings import Settings
+from kin_solvers.solve import solve
 
 Array = NDArray[np.float64]
 
 MAX_MARKERS = 4000
 #: Largest side with which all IK is searched [rad, m]; clusters that resist are refined anyway.
 ALL_IK_SIGMA = 0.1
-#: Colours of the components, those of Okabe and Ito; certified boxes are drawn solid.
-_COMPONENTS = (
-    (0.0, 0.447, 0.698),
-    (0.835, 0.369, 0.0),
-    (0.0, 0.620, 0.451),
-    (0.800, 0.475, 0.655),
-    (0.902, 0.624, 0.0),
-    (0.337, 0.706, 0.914),
-    (0.941, 0.894, 0.259),
-    (0.600, 0.600, 0.600),
-)
 #: How long playback waits after somebody chose a configuration to see [s].
 _PAUSE = 3.0
 _STOP_CODES = {
@@ -196,7 +186,7 @@ class KinSolversNode(KinNode[CuikParameters]):
         status.residual = math.nan
 
     def _solve_all_ik(self, request: Any, task: Task) -> Any:
-        pose = _matrix("pose", request.pose)
+        pose = read_pose("pose", request.pose)
         if request.arm:
             arm = library.get(request.arm).with_target(pose)
         else:
@@ -245,7 +235,7 @@ class KinSolversNode(KinNode[CuikParameters]):
     # From messages -------------------------------------------------------------------------
 
     def _mechanism(self, problem: ManifoldProblem) -> Mechanism:
-        pose = _matrix("target", problem.target) if problem.use_target else None
+        pose = read_pose("target", problem.target) if problem.use_target else None
         if problem.source == ManifoldProblem.LIBRARY:
             mechanism = library.get(problem.mechanism)
         elif problem.source == ManifoldProblem.YAML:
@@ -337,20 +327,22 @@ class KinSolversNode(KinNode[CuikParameters]):
         axes = [manifold.mechanism.index(n) for n in known][:3]
         middle = 0.5 * (manifold.lower + manifold.upper)[:MAX_MARKERS]
         size = (manifold.upper - manifold.lower)[:MAX_MARKERS]
-        array = MarkerArray(markers=[Marker(action=Marker.DELETEALL)])
+        array = MarkerArray(markers=[clear_all()])
         stamp = self.get_clock().now().to_msg()
         for i, (m, s) in enumerate(zip(middle, size, strict=True)):
-            marker = Marker(ns="manifold", id=i, type=Marker.CUBE, action=Marker.ADD)
-            marker.header.frame_id = self.parameters.marker_frame
-            marker.header.stamp = stamp
-            xyz = [float(m[a]) for a in axes] + [0.0] * (3 - len(axes))
-            sides = [max(float(s[a]), 0.01) for a in axes] + [0.01] * (3 - len(axes))
-            marker.pose.position = Point(x=xyz[0], y=xyz[1], z=xyz[2])
-            marker.pose.orientation.w = 1.0
-            marker.scale.x, marker.scale.y, marker.scale.z = sides
-            red, green, blue = _COMPONENTS[int(manifold.labels[i]) % len(_COMPONENTS)]
-            sure = bool(manifold.certified[i])
-            marker.color = ColorRGBA(r=red, g=green, b=blue, a=0.95 if sure else 0.5)
+            unused = 3 - len(axes)
+            # A colour for each component; certified boxes are drawn solid.
+            shade = SERIES[int(manifold.labels[i]) % len(SERIES)]
+            marker = make_marker(
+                Marker.CUBE,
+                "manifold",
+                i,
+                frame_id=self.parameters.marker_frame,
+                stamp=stamp,
+                size=[*np.maximum(s[axes], 0.01), *[0.01] * unused],
+                shade=colour(shade, 0.95 if manifold.certified[i] else 0.5),
+                position=np.array([*m[axes], *[0.0] * unused]),
+            )
             array.markers.append(marker)
         return array
 
@@ -371,19 +363,22 @@ class KinSolversNode(KinNode[CuikParameters]):
 
     def _linkage_as_markers(self, mechanism: Mechanism, q: Array) -> MarkerArray:
         """Each loop as a line through its frames, with a ball at each of them."""
-        array = MarkerArray(markers=[Marker(action=Marker.DELETEALL)])
+        array = MarkerArray(markers=[clear_all()])
         stamp = self.get_clock().now().to_msg()
         for i in range(len(mechanism.loops)):
             points = linkage_points(mechanism, i, q)
             size = 0.02 * max(float(np.ptp(points, axis=0).max()), 1e-3)
             for kind, width in ((Marker.LINE_STRIP, size), (Marker.SPHERE_LIST, 2.5 * size)):
-                marker = Marker(ns="linkage", id=2 * i + (kind == Marker.SPHERE_LIST), type=kind)
-                marker.header.frame_id = self.parameters.marker_frame
-                marker.header.stamp = stamp
-                marker.pose.orientation.w = 1.0
-                marker.scale.x = marker.scale.y = marker.scale.z = width
-                marker.color = ColorRGBA(r=0.0, g=0.45, b=0.7, a=1.0)
-                marker.points = [Point(x=x, y=y, z=z) for x, y, z in points.tolist()]
+                marker = make_marker(
+                    kind,
+                    "linkage",
+                    2 * i + (kind == Marker.SPHERE_LIST),
+                    frame_id=self.parameters.marker_frame,
+                    stamp=stamp,
+                    size=width,
+                    shade=colour(BLUE),
+                    points=points,
+                )
                 array.markers.append(marker)
         return array
 
@@ -401,19 +396,6 @@ class KinSolversNode(KinNode[CuikParameters]):
         self._states.publish(state)
         if self._drawn is not None and self._linkage.get_subscription_count() > 0:
             self._linkage.publish(self._linkage_as_markers(self._drawn, np.asarray(q)))
-
-
-def _matrix(field: str, pose: Pose) -> Array:
-    q = np.array([pose.orientation.x, pose.orientation.y, pose.orientation.z, pose.orientation.w])
-    p = np.array([pose.position.x, pose.position.y, pose.position.z])
-    if not (np.isfinite(q).all() and np.isfinite(p).all()):
-        raise InvalidInput(field, "must be finite")
-    norm = float(np.linalg.norm(q))
-    if abs(norm - 1.0) > MAX_NORM_DEFECT:
-        raise InvalidInput(
-            f"{field}.orientation", f"must be a quaternion of norm 1, got {norm:.7g}"
-        )
-    return transform(quaternion_to_matrix(q / norm), p)
 
 
 def _ranges(names: Any, lower: Any, upper: Any) -> dict[str, tuple[float, float]]:

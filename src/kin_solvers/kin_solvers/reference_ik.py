@@ -182,7 +182,7 @@ def _many_starts(arm: Arm, pose: Array, rng: np.random.Generator) -> list[list[f
         frames = _frames(arm, q)
         error, J = _error(frames, pose)
         step = np.linalg.solve(
-            J.swapaxes(-1, -2) @ J + 1e-18 * np.eye(6), J.swapaxes(-1, -2) @ error[..., None]
+            J.swapaxes(-1, -2) @ J + 1e-15 * np.eye(6), J.swapaxes(-1, -2) @ error[..., None]
         )[..., 0]
         size = np.abs(step).max(axis=-1, keepdims=True)
         q = q - step * np.minimum(1.0, 0.4 / np.maximum(size, 1e-300))

@@ -10,9 +10,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kin_common.errors import InvalidInput, LimitExceeded
-from kin_common.task import Task
-from kin_common.urdf import Closure, load_urdf
+from kin_core.errors import InvalidInput, LimitExceeded
+from kin_core.task import Task
+from kin_core.urdf import Closure, load_urdf
 from kin_solvers import (
     Constant,
     CuikError,
@@ -321,7 +321,7 @@ def test_every_value_of_a_mechanism_file_replaced():
         (("name: four_bar", f"name: {'n' * 2000}"), "a word of 2000 characters; 1000 are taken"),
         (("name: four_bar", "name: !!binary aGVsbG8="), "of the type binary is not allowed"),
         (("range: [-180, 180]", "range: [-180, 1:30]"), "'1:30' is no number"),
-        (("[0, 0, 0, 1]}", "[0, 0, 0, 0.995]}"), "must be of norm 1, got 0.995"),
+        (("[0, 0, 0, 1]}", "[0, 0, 0, 0.995]}"), "must be a quaternion of norm 1, got norm 0.995"),
         (("{a: {type", "{1: {}, a: {type"), "variables: must be a text, got 1"),
         (("{a: {type", "{~: {}, a: {type"), "variables: must be a text, got None"),
         (("type: rotation", "type: [rotation]"), "must be rotation or translation"),

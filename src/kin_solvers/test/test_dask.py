@@ -6,7 +6,7 @@ import socket
 import numpy as np
 import pytest
 
-from kin_common.task import Task
+from kin_core.task import Task
 from kin_solvers import Settings, SettingsError, dask_engine, library, loop_from_dh, solve
 
 distributed = pytest.importorskip("distributed")

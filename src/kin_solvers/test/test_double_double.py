@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from kin_common.rotations import exp_so3
+from kin_core.rotations import exp_so3
 from kin_solvers import double_double
 
 mp.mp.dps = 60

@@ -4,7 +4,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from kin_common.rotations import exp_so3, inverse_transform, transform
+from kin_core.rotations import exp_so3, inverse_transform, transform
 from kin_solvers.folding import SPREAD, fold
 
 mp.mp.dps = 50

@@ -7,8 +7,8 @@ from kin_interfaces.srv import SolveManifold
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
-from kin_common.testing import wait_until
 from kin_solvers.node import KinSolversNode
+from kin_testing.fixtures import wait_until
 
 pytestmark = pytest.mark.node
 

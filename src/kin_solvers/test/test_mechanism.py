@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kin_common.errors import InvalidInput, LimitExceeded
-from kin_common.rotations import exp_so3
-from kin_common.urdf import load_closures, load_urdf
+from kin_core.errors import InvalidInput, LimitExceeded
+from kin_core.rotations import exp_so3
+from kin_core.urdf import load_closures, load_urdf
 from kin_solvers import (
     Constant,
     Loop,

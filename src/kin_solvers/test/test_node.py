@@ -12,11 +12,11 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from visualization_msgs.msg import MarkerArray
 
-from kin_common.qos import LATCHED
-from kin_common.rotations import matrix_to_quaternion
-from kin_common.testing import ros, wait_until  # noqa: F401 (a fixture)
+from kin_core.rotations import matrix_to_quaternion
+from kin_ros.qos import LATCHED
 from kin_solvers import library
 from kin_solvers.node import KinSolversNode
+from kin_testing.fixtures import ros, wait_until  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.node
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from kin_common.task import Task
+from kin_core.task import Task
 from kin_solvers import Constant, Loop, Mechanism, Motion, Settings, Variable, library, solve
 from kin_solvers.all_ik import solve_all_ik
 from kin_solvers.mechanism import rotation, translation

@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from kin_common.rotations import exp_so3, inverse_transform, transform
+from kin_core.rotations import exp_so3, inverse_transform, transform
 from kin_solvers import Constant, Settings, library, solve
 from kin_solvers.equations import Equations
 from kin_solvers.system import System

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import kin_tools.interrupts  # isort: skip  # noqa: F401 (before all else)
+import kin_core.interrupts  # isort: skip  # noqa: F401 (before all else)
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kin_common.errors import InvalidInput, KinError, StatusCode
-from kin_common.yamls import LIMIT_BYTES, load_yaml
+from kin_core.errors import InvalidInput, KinError, StatusCode
+from kin_core.yamls import LIMIT_BYTES, load_yaml
 from kin_tools.options import call_parser
 
 __all__ = ["main", "status_text"]
@@ -37,7 +37,7 @@ def _read_request(text: str) -> Any:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
     options = call_parser().parse_args(argv)
-    from kin_tools.messages import fill, find_type, show
+    from kin_ros.messages import fill, find_type, show
 
     try:
         if not _SERVICE.match(options.service):
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except InvalidInput as error:
         print(f"call: {error}", file=sys.stderr)
         return 2
-    from kin_tools.client import open_client
+    from kin_ros.client import open_client
 
     service = "/" + options.service.lstrip("/")
     try:

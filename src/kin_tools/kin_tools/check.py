@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kin_common.errors import InvalidInput, KinError, StatusCode
-from kin_common.yamls import LIMIT_BYTES, load_yaml
+from kin_core.errors import InvalidInput, KinError, StatusCode
+from kin_core.yamls import LIMIT_BYTES, load_yaml
 from kin_tools.call import status_text
 
 if TYPE_CHECKING:
-    from kin_tools.client import Client
+    from kin_ros.client import Client
 
 __all__ = ["Answer", "Question", "ask_all", "read_questions", "table"]
 
@@ -115,7 +115,7 @@ def ask_all(
 
 
 def _ask(client: Client, question: Question, stop: Callable[[], bool]) -> Answer:
-    from kin_tools.messages import fill, find_type
+    from kin_ros.messages import fill, find_type
 
     started = time.monotonic()
     try:

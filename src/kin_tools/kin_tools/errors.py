@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kin_common.errors import InvalidInput, KinError
+from kin_core.errors import InvalidInput, KinError
 
 __all__ = ["ArgumentProblem", "LaunchError", "ToolError"]
 

@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kin_common.errors import InvalidInput
-from kin_common.yamls import LIMIT_BYTES, load_yaml
+from kin_core.errors import InvalidInput
+from kin_core.yamls import LIMIT_BYTES, load_yaml
 from kin_tools.errors import LaunchError
 from kin_tools.launch_tree import Element, read_launch_file
 from kin_tools.parameter_values import ParameterValue, ValueProblem, parse_value, perform_value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kin_tools.stack_book import Health, NodeView
+from kin_monitor.health import Health, NodeView
 
 __all__ = ["News"]
 

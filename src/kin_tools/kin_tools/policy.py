@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from defusedxml import ElementTree
 
-from kin_common.errors import InvalidInput
+from kin_core.errors import InvalidInput
 
 __all__ = ["Rights", "main", "moved", "read_policy", "rights_of", "write_policy"]
 
@@ -202,7 +202,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _running(namespace: str) -> dict[str, Rights]:
-    from kin_tools.client import open_client
+    from kin_ros.client import open_client
 
     space = "/" + namespace.strip("/")
     with open_client("policy") as client:

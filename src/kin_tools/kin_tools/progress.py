@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from diagnostic_msgs.msg import DiagnosticArray
 
-from kin_tools.client import Client
-from kin_tools.graph_watch import GraphWatch
+from kin_monitor.graph_watch import GraphWatch
+from kin_ros.client import Client
 from kin_tools.news import News
 
 __all__ = ["Reporter"]

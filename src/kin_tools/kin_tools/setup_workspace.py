@@ -391,10 +391,10 @@ class Workspace:
             if _read(stamps / name) == digest:
                 continue
             # numba names a folder of its cache after the folder of the source and a digest of its
-            # path; what kin_common holds is compiled into the kernels of all packages.
+            # path; what kin_core holds is compiled into the kernels of all packages.
             folders = {path.parent.name for path in modules}
             for cached in (self.cache / "numba").glob("*"):
-                if name == "kin_common" or cached.name.rpartition("_")[0] in folders:
+                if name == "kin_core" or cached.name.rpartition("_")[0] in folders:
                     shutil.rmtree(cached, ignore_errors=True)
             _replace(stamps / name, digest)
 

@@ -6,8 +6,8 @@ import sys
 import pytest
 import yaml
 
+from kin_monitor.node import StackMonitor
 from kin_tools.call import main
-from kin_tools.monitor import StackMonitor
 
 TYPE = "kin_interfaces/srv/CheckReady"
 

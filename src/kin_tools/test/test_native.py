@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -15,10 +16,12 @@ ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = sorted(path.parent for path in (ROOT / "src").glob("*/setup.py"))
 LAUNCH_FILES = sorted((ROOT / "launch").glob("*.launch.xml"))
 
-#: rosdep keys of what has another name there. ROS packages have their own name.
-ROSDEP = {
+#: Names in package.xml that differ from the module's: rosdep keys, and packages of the index.
+DECLARED_AS = {
     "PIL": "python3-pil",
+    "cupy": "cupy-cuda13x",
     "defusedxml": "python3-defusedxml",
+    "distributed": "dask",
     "hypothesis": "python3-hypothesis",
     "matplotlib": "python3-matplotlib",
     "mpl_toolkits": "python3-matplotlib",
@@ -31,18 +34,12 @@ ROSDEP = {
     "scipy": "python3-scipy",
     "yaml": "python3-yaml",
 }
-#: Without a rosdep key: ./kinstack setup installs them from the lock, in native mode too.
+#: Come with another package of the lock, or are for tests alone.
 FROM_THE_LOCK = {
-    "cupy": "cupy-cuda13x",
-    "dask": "dask",
-    "distributed": "distributed",
     "llvmlite": "llvmlite",
     "nvidia": "nvidia-cuda-nvrtc",
     "pinocchio": "pin",
     "playwright": "playwright",
-    "qdldl": "qdldl",
-    "rosbags": "rosbags",
-    "viser": "viser",
     "websockets": "websockets",  # comes with viser
 }
 #: Imported only where a person has installed them; the code says so when they are missing.
@@ -75,7 +72,10 @@ def declared(package, *, tests=True):
     root = ElementTree.parse(package / "package.xml").getroot()
     kinds = {item.tag for item in root if item.tag.endswith("depend")}
     wanted = kinds if tests else kinds - {"test_depend"}
-    return {item.text.strip() for item in root if item.tag in wanted}
+    from_index = [e.text for e in root.find("export") if e.tag in ("pip_depend", "pip_extra")]
+    return {item.text.strip() for item in root if item.tag in wanted} | {
+        name.partition("[")[0] for name in from_index
+    }
 
 
 def undeclared(package, files, known):
@@ -87,15 +87,14 @@ def undeclared(package, files, known):
             continue
         if name in FROM_THE_LOCK:
             assert f"\n{FROM_THE_LOCK[name]}==" in lock, f"{name} ({place}) is in no lock file"
-        elif ROSDEP.get(name, name) not in known:
-            missing.append(f"{ROSDEP.get(name, name)} ({place})")
+        elif DECLARED_AS.get(name, name) not in known:
+            missing.append(f"{DECLARED_AS.get(name, name)} ({place})")
     return missing
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 def test_every_import_is_declared(package):
-    testing = package / package.name / "testing.py"  # a pytest plugin: tests load it, nodes do not
-    files = [path for path in (package / package.name).rglob("*.py") if path != testing]
+    files = [*(package / package.name).rglob("*.py")]
     missing = undeclared(package, files, declared(package, tests=False))
     assert not missing, f"{package.name}/package.xml lacks: {', '.join(missing)}"
 
@@ -103,8 +102,8 @@ def test_every_import_is_declared(package):
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 def test_every_import_of_the_tests_is_declared(package):
     """With the conftest of the whole and the plugin it loads, which ``colcon test`` runs too."""
-    shared = [ROOT / "conftest.py", ROOT / "src/kin_common/kin_common/testing.py"]
-    known = declared(package) | declared(ROOT / "src/kin_common", tests=False)
+    shared = [ROOT / "conftest.py", ROOT / "src/kin_testing/kin_testing/fixtures.py"]
+    known = declared(package) | declared(ROOT / "src/kin_testing", tests=False) | {"kin_testing"}
     missing = undeclared(package, [*(package / "test").rglob("*.py"), *shared], known)
     assert not missing, f"{package.name}/package.xml lacks: {', '.join(missing)}"
 
@@ -147,20 +146,6 @@ def test_parameters_hold_in_every_namespace(path):
         assert node.startswith("/**"), f"{path.name}: {node}"
 
 
-def test_packages_agree_on_the_version():
-    versions = {
-        ElementTree.parse(path).getroot().findtext("version")
-        for path in [*ROOT.glob("src/*/package.xml"), ROOT / "launch" / "package.xml"]
-    }
-    assert len(versions) == 1, versions
-
-
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
-def test_colcon_chooses_pytest(package):
-    """Without this extra, ``colcon test`` uses unittest, finds nothing, and reports success."""
-    assert 'extras_require={"test": ["pytest"]}' in (package / "setup.py").read_text()
-
-
 def test_the_pytest_plugins_of_ros_do_no_harm(tmp_path):
     """ROS registers plugins whose hooks have arguments that pytest 9 no longer knows."""
     for name in ("launch_testing", "launch_ros", "launch_pytest"):
@@ -188,10 +173,10 @@ def test_colcon_test_works(tmp_path):
     """Colcon finds and runs a package's tests, and reports a failure as one."""
     build = tmp_path / "build"
     command = [sys.executable, "-m", "colcon", "--log-base", str(tmp_path / "log")]
-    common = ["--base-paths", str(ROOT / "src"), "--packages-select", "kin_common"]
-    installed = Path(get_package_prefix("kin_common")).parent
+    common = ["--base-paths", str(ROOT / "src"), "--packages-select", "kin_core"]
+    installed = Path(get_package_prefix("kin_core")).parent
     places = ["--build-base", str(build), "--install-base", str(installed)]
-    (build / "kin_common").mkdir(parents=True)
+    (build / "kin_core").mkdir(parents=True)
     tested = subprocess.run(
         [*command, "test", *common, *places, "--pytest-args", "-k", "test_plain"],
         cwd=ROOT,
@@ -208,6 +193,59 @@ def test_colcon_test_works(tmp_path):
         timeout=60,
     )
     assert result.returncode == 0, result.stdout
-    ran = ElementTree.parse(build / "kin_common" / "pytest.xml").getroot().find("testsuite")
+    ran = ElementTree.parse(build / "kin_core" / "pytest.xml").getroot().find("testsuite")
     assert int(ran.get("tests")) > 5
     assert int(ran.get("failures")) + int(ran.get("errors")) == 0
+
+
+#: What stands for ``ros2 launch``: it writes down how it was called and has our runner do it, which
+#: does not see the claims of the one who called.
+ROS2 = """#!/bin/sh
+echo "$@" > {called}
+shift
+ROS_DISTRO= XDG_RUNTIME_DIR={folder} exec {python} -m kin_tools.launch "$@"
+"""
+#: A command of ours in a Python that cannot read launch files.
+WITHOUT_READER = """
+import runpy, sys
+sys.modules["kin_tools.launch_xml"] = None
+sys.argv = sys.argv[1:]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
+OFF = [f"{name}:=false" for name in ("cuik", "ft", "delta", "continuum", "hier", "dashboard")]
+
+
+@pytest.mark.parametrize(
+    ("words", "called", "said"),
+    [
+        (["up", "--check", "namespace:=ward", *OFF],
+         r"full_stack\.launch\.xml namespace:=ward cuik", "/ward/stack_monitor  check_ready"),
+        (["up", "--show-args"], r"full_stack\.launch\.xml --show-args", "use_sim_time"),
+        (["launch", "kin_bringup", "monitor.launch.xml", "--show-args"],
+         "kin_bringup monitor.launch.xml --show-args", "expected"),
+    ],
+)  # fmt: skip
+def test_with_a_ros_sourced_ros2_launch_alone_reads_launch_files(words, called, said, tmp_path):
+    ros2 = tmp_path / "ros2"
+    ros2.write_text(ROS2.format(called=tmp_path / "called", folder=tmp_path, python=sys.executable))
+    ros2.chmod(0o755)
+    environment = {
+        **os.environ,
+        "ROS_DISTRO": "jazzy",
+        "KINSTACK_WHEELS": "",
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "ROS_LOG_DIR": str(tmp_path / "log"),
+    }
+    for name in ("ROS_DOMAIN_ID", "NUMBA_CACHE_DIR"):
+        environment.pop(name, None)
+    ran = subprocess.run(
+        [sys.executable, "-c", WITHOUT_READER, f"kin_tools.{words[0]}", *words[1:]],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert re.search(called, (tmp_path / "called").read_text())
+    assert said in ran.stdout, ran.stdout + ran.stderr
+    assert words[1] != "--check" or "every node answered" in ran.stdout

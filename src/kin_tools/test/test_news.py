@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kin_monitor.health import Health, NodeView
 from kin_tools.news import News
-from kin_tools.stack_book import Health, NodeView
 
 
 def node(health, message="is unhealthy: the arm stopped", name="/n"):

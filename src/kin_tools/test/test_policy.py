@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kin_common.errors import InvalidInput
-from kin_common.testing import wait_until
-from kin_tools.monitor import StackMonitor
+from kin_core.errors import InvalidInput
+from kin_monitor.node import StackMonitor
+from kin_testing.fixtures import wait_until
 from kin_tools.policy import Rights, main, moved, read_policy, rights_of, write_policy
 
 ROOT = Path(__file__).resolve().parents[3]

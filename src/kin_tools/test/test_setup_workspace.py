@@ -386,7 +386,7 @@ def test_digest_of_a_python_package(tmp_path):
 
 
 def test_compiled_kernels_are_dropped_with_their_sources(clone):
-    for name in ("kin_common", "alpha", "beta"):
+    for name in ("kin_core", "alpha", "beta"):
         package = clone / "src" / name
         (package / name / "deep").mkdir(parents=True)
         (package / "package.xml").write_text(f"<package><name>{name}</name></package>")
@@ -410,13 +410,13 @@ def test_compiled_kernels_are_dropped_with_their_sources(clone):
     workspace._compiled_kernels()
     assert left() == ["alpha_12ab"]
     fill()
-    (clone / "src/kin_common/kin_common/deep/a.py").write_text("K = 2")
+    (clone / "src/kin_core/kin_core/deep/a.py").write_text("K = 2")
     workspace._compiled_kernels()
     assert left() == []
 
 
 def test_package_names(tmp_path):
-    assert package_name(ROOT / "src" / "kin_common") == "kin_common"
+    assert package_name(ROOT / "src" / "kin_core") == "kin_core"
     (tmp_path / "package.xml").write_text("<package/>")
     with pytest.raises(setup_workspace.SetupError, match="no valid <name>"):
         package_name(tmp_path)
@@ -425,12 +425,12 @@ def test_package_names(tmp_path):
 # With the real colcon ----------------------------------------------------------------------------
 
 
-def make_workspace(root, keep=None):
-    """A clone of the command, two real packages, and the environment of this one."""
+def make_workspace(root, keep=None, packages=("kin_core", "kin_tools")):
+    """A clone of the command, some real packages, and the environment of this one."""
     (root / "src").mkdir(parents=True)
     for name in ("kinstack", "requirements.lock", "requirements-dev.lock"):
         shutil.copy(ROOT / name, root / name)
-    for name in ("kin_tools", "kin_common"):
+    for name in packages:
         ignore = shutil.ignore_patterns("*.egg-info", "__pycache__")
         shutil.copytree(ROOT / "src" / name, root / "src" / name, ignore=ignore)
     keep = keep or root
@@ -463,14 +463,14 @@ def kinstack(root, *arguments, **options):
 def test_only_what_changed_is_built(workspace):
     ran = kinstack(workspace, "setup")
     assert ran.returncode == 0, ran.stderr
-    assert "building kin_common, kin_tools" in ran.stderr
+    assert "building kin_core, kin_tools" in ran.stderr
     ran = kinstack(workspace, "setup")
     assert ran.returncode == 0
     assert "building" not in ran.stderr
-    with open(workspace / "src/kin_common/package.xml", "a") as file:
+    with open(workspace / "src/kin_core/package.xml", "a") as file:
         file.write("<!-- changed -->\n")
     ran = kinstack(workspace, "setup")
-    assert "building kin_common\n" in ran.stderr
+    assert "building kin_core\n" in ran.stderr
     # What was removed by hand comes back.
     shutil.rmtree(workspace / "install" / "kin_tools")
     ran = kinstack(workspace, "setup")
@@ -510,7 +510,7 @@ def test_a_path_with_odd_characters(tmp_path):
         return cache / "kinstack" / hashlib.sha256(str(root).encode()).hexdigest()[:12]
 
     root = tmp_path / ODD / "kinstack"
-    make_workspace(root, keep_of(root))
+    make_workspace(root, keep_of(root), ("kin_core", "kin_monitor", "kin_tools"))
     for name, text in TINY.items():
         path = root / "src" / "tiny_interfaces" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -520,7 +520,7 @@ def test_a_path_with_odd_characters(tmp_path):
     assert ran.returncode == 0, ran.stderr
     assert "Tiny(x=2.0)" in ran.stdout
     assert not [name for name in os.listdir(root) if name in ("build", "install", ".venv")]
-    ran = kinstack(root, "run", "kin_tools", "stack_monitor", "--help", environment=environment)
+    ran = kinstack(root, "run", "kin_monitor", "stack_monitor", "--help", environment=environment)
     assert "No such file" not in ran.stderr, ran.stderr
     # Moved: built again, and nothing is kept for the old place.
     moved = root.rename(tmp_path / "another's place")
@@ -605,8 +605,8 @@ def test_help_of_a_command_sets_nothing_up(command, tmp_path):
     root = tmp_path / "fresh"
     (root / "src").mkdir(parents=True)
     shutil.copy(ROOT / "kinstack", root)
-    shutil.copytree(ROOT / "src/kin_tools", root / "src/kin_tools")
-    shutil.copytree(ROOT / "benchmarks", root / "benchmarks")
+    for name in ("src/kin_tools", "src/kin_bags", "benchmarks"):
+        shutil.copytree(ROOT / name, root / name)
     before = sorted(path.name for path in root.iterdir())
     ran = kinstack(root, command, "--help", environment={"KINSTACK_PYTHON": sys._base_executable})
     assert ran.returncode == 0, ran.stderr

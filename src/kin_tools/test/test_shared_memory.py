@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from domain_coordinator import domain_id
 
-from kin_common.testing import wait_until
+from kin_testing.fixtures import wait_until
 from kin_tools.shared_memory import remove_leftovers
 
 SHM = Path("/dev/shm")

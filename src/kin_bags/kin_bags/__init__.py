@@ -1,0 +1,1 @@
+"""rosbag2 bags: recording, reading, replay, regression, and the golden bags of the systems."""

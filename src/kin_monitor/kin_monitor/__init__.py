@@ -1,0 +1,1 @@
+"""The node that knows whether the stack is ready, and how it knows."""

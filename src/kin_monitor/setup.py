@@ -1,0 +1,1 @@
+../kin_core/setup.py

@@ -1,1 +1,0 @@
-"""rosbag2 bags: recording, reading, replay and regression."""
