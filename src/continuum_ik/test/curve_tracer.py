@@ -227,12 +227,16 @@ class _Path:
 
     def residual(self, z: Array) -> Array:
         pose = self.pose(z[36])
-        return _system(z[:36], self.scale, pose, self.geometry, self.rods, self.load, self.steps, False)[0]
+        return _system(
+            z[:36], self.scale, pose, self.geometry, self.rods, self.load, self.steps, False
+        )[0]
 
     def linear(self, z: Array) -> tuple[Array, Array]:
         """The residual, and its derivative by the unknowns and the part of the path: (36, 37)."""
         pose = self.pose(z[36])
-        r, J = _system(z[:36], self.scale, pose, self.geometry, self.rods, self.load, self.steps, True)
+        r, J = _system(
+            z[:36], self.scale, pose, self.geometry, self.rods, self.load, self.steps, True
+        )
         h = 1e-5
         up, down = z.copy(), z.copy()
         up[36] += h
