@@ -381,7 +381,9 @@ class _Separation:
             cluster
             for cluster in clusters_of(labels)
             if len(cluster) <= SMALL_CLUSTER
-            or (len(cluster) <= MAX_CONNECTED and not self._has_root(lower[cluster], upper[cluster]))
+            or (
+                len(cluster) <= MAX_CONNECTED and not self._has_root(lower[cluster], upper[cluster])
+            )
         ]
         if not suspects:
             return keep
