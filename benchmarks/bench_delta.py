@@ -12,13 +12,13 @@ import time
 
 import numpy as np
 
+from benchmarks.baselines.host_c import HostC
+from benchmarks.baselines.seed import seed_fk, seed_ik
 from benchmarks.harness import Bench
 from gpu_kinematics import SEED_GEOMETRY, Delta, Fleet, Geometry, Limits, Move, map_workspace
 from gpu_kinematics.call import Call, Group, rows_of
 from gpu_kinematics.cpu import CpuBackend
-from gpu_kinematics.host_c import HostC
 from gpu_kinematics.kernels import OPS
-from gpu_kinematics.seed import seed_fk, seed_ik
 
 THETA = (0.0, 2 * math.pi / 3, 4 * math.pi / 3)
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_120")

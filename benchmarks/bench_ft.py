@@ -16,26 +16,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numba import njit
 
+from benchmarks.baselines import ft_table1 as paper
+from benchmarks.baselines.ft_field import MASKED, PERIOD, Field, settle
 from benchmarks.harness import Bench
-from ft_controller import Arm, Crew, Fault, Limits, Plant, State, Timing, dynamics, plan, voter
-from ft_controller import table1 as paper
+from ft_controller import Arm, Fault, Limits, Plant, ReplicaGroup, State, Timing, dynamics, plan
+from ft_controller.voting import Comparison
 
-# What docs/ft.md promises for four processors and the controller "echo".
-MASKED = (
-    "wrong_element",
-    "nan",
-    "stuck",
-    "slow",
-    "silent",
-    "crash",
-    "two_faced",
-    "corrupted_memory",
-    "lying_vote",
-    "wild_write",
-    "sigkill",
-    "sigstop",
-)
-PERIOD = 1e-3
+#: What a processor may be blamed for that is only slow.
+TIMELY = (Comparison.MISSING, Comparison.CRASHED)
 PRIORITY = 5  # of a real-time scheduling class, where that is allowed
 COUNT = 2000  # evaluations in one timed call
 
@@ -70,10 +58,7 @@ def accuracy(bench: Bench) -> None:
         for _ in range(10 if bench.quick else 100):
             q, v = random.uniform(-1, 1, n), random.uniform(-0.1, 0.1, n)
             qd = q + random.uniform(0.0, 0.1, n)
-            zero = np.zeros(n)
-            ours = dynamics.computed_torque(
-                arm.model, q, v, qd, zero, zero, np.full(n, 100.0), np.full(n, 20.0), zero
-            )
+            ours = dynamics.computed_torque(arm.links, dynamics.joints(q, v, qd))
             theirs = pin.rnea(model, data, q, v, 100.0 * (qd - q) - 20.0 * v)
             here = max(here, float(np.abs(ours - theirs).max() / np.abs(theirs).max()))
         rows.append((n, here))
@@ -102,10 +87,10 @@ def pinocchio_model(arm: Arm):
 
 
 @njit(cache=True)
-def _many(model, q, v, a, work, tau, count):
+def _many(links, q, v, a, work, tau, count):
     for _ in range(count):
         q[0] += 1e-12
-        dynamics.newton_euler_into(model, q, v, a, work, tau)
+        dynamics.newton_euler_into(links, q, v, a, work, tau)
 
 
 def speed(bench: Bench) -> None:
@@ -118,11 +103,11 @@ def speed(bench: Bench) -> None:
         model, data = pinocchio_model(arm)
         random = np.random.default_rng(n)
         q, v, a = random.uniform(-1, 1, (3, n))
-        work, tau = np.empty((dynamics.WORK_ROWS, n)), np.empty(n)
+        work, tau = np.empty(n, dynamics.WORK), np.empty(n)
         mine = q.copy()
 
         def ours(arm=arm, q=mine, v=v, a=a, work=work, tau=tau):
-            _many(arm.model, q, v, a, work, tau, COUNT)
+            _many(arm.links, q, v, a, work, tau, COUNT)
 
         def theirs(model=model, data=data, q=q, v=v, a=a):
             for _ in range(COUNT // 20):
@@ -166,9 +151,9 @@ def vote_times(bench: Bench) -> None:
         except PermissionError:
             continue
         try:
-            crew = Crew(arm, timing=Timing.lockstep(), realtime_priority=priority)
-            with crew:
-                crew.set_timing(Timing.realtime(1000.0))
+            group = ReplicaGroup(arm, timing=Timing.lockstep(), realtime_priority=priority)
+            with group:
+                group.set_timing(Timing.realtime(1000.0))
                 votes, ticks = [], []
                 due = time.monotonic_ns() + 1_000_000
                 for k in range(int(1000 * seconds)):
@@ -176,15 +161,15 @@ def vote_times(bench: Bench) -> None:
                     phase = 1e-3 * k + np.arange(4)
                     q, v = np.sin(phase), np.cos(phase)
                     due += 1_000_000
-                    tick = crew.vote(q, v, q, v, zero, 1e-3 * k, True, due)
-                    crew.review()
+                    tick = group.vote(q, v, q, v, zero, 1e-3 * k, True, due)
+                    group.review()
                     if k > 200:
                         votes.append(tick.vote_time)
-                        ticks.append(crew.tick_time)
+                        ticks.append(group.tick_time)
                     now = time.monotonic_ns()
                     if now > due:
                         due = now + 1_000_000
-                held = crew.held_ticks
+                held = group.held_ticks
         finally:
             os.sched_setscheduler(0, *old)
         rows.append(
@@ -208,75 +193,55 @@ def vote_times(bench: Bench) -> None:
 # ---------------------------------------------------------------------- simulation time
 
 
-def run_arm(crew: Crew, faults: list[Fault], seconds: float, seed: int = 3):
+def run_arm(group: ReplicaGroup, faults: list[Fault], seconds: float, seed: int = 3):
     """Track a planned motion; returns positions, errors and the ticks without a quorum."""
-    arm = crew.arm
+    arm = group.arm
     start = np.array([0.3, 0.4, 0.5, 0.6])
     plant = Plant(
         arm.perturbed(seed, 0.05), q=start, position_noise=1e-5, velocity_noise=1e-4, seed=seed
     )
     motion = plan(arm, start, [0.6, 0.8], duration=seconds).trajectory
-    crew.reset()
-    crew.inject(faults, 0.0)
+    group.reset()
+    group.inject(faults, 0.0)
     steps = int(seconds / PERIOD)
     path, errors, missing = np.empty((steps, arm.n)), np.empty((steps, arm.n)), 0
     for k in range(steps):
         q, v = plant.measure()
         qd, vd, ad = motion.sample(k * PERIOD)
-        tick = crew.tick(q, v, qd, vd, ad, k * PERIOD)
+        tick = group.tick(q, v, qd, vd, ad, k * PERIOD)
         missing += not tick.voted
         plant.step(tick.torque, PERIOD)
         path[k], errors[k] = plant.q, qd - plant.q
-    crew.clear_faults()
+    group.clear_faults()
     return path, errors, missing
 
 
 def tracking(bench: Bench) -> None:
     """The same motion without and with a failed processor must be the same, bit for bit."""
     seconds = 1.0 if bench.quick else 2.0
-    with Crew(Arm.four_link(), restart_stalled=0.0) as crew:
-        clean, errors, missing = run_arm(crew, [], seconds)
+    with ReplicaGroup(Arm.four_link(), restart_stalled=0.0) as group:
+        clean, errors, missing = run_arm(group, [], seconds)
         rms = float(np.sqrt((errors**2).mean()))
         bench.result("tracking_rms_nofault_rad", rms, "rad", "5 % model error, noise")
         rows = [("none", rms, missing, "")]
         worst = rms
         for kind in ("wrong_element", "silent", "sigkill"):
-            settle(crew)
+            settle(group)
             path, errors, missing = run_arm(
-                crew, [Fault((1,), kind, 0.2, math.inf, element=20, magnitude=30.0)], seconds
+                group, [Fault((1,), kind, 0.2, math.inf, element=20, magnitude=30.0)], seconds
             )
             rms_k = float(np.sqrt((errors**2).mean()))
             same = path.tobytes() == clean.tobytes()
             rows.append((kind, rms_k, missing, "identical" if same else "DIFFERENT"))
             if not same or missing:
                 worst = max(worst, math.nextafter(rms_k, math.inf))
-            settle(crew)
+            settle(group)
     bench.table(
         "tracking in simulation time",
         ("failed processor", "rms error [rad]", "ticks held", "path"),
         rows,
     )
     bench.result("tracking_rms_onefault_rad", worst, "rad", "equal to that without faults")
-
-
-def settle(crew: Crew, t: float = 0.0) -> None:
-    """Back to a crew that is whole, at a time of the controller that stands still meanwhile [s]."""
-    zero = np.zeros(crew.arm.n)
-    crew.clear_faults()
-    everybody = (1 << crew.p) - 1
-    end = time.monotonic() + 60.0
-    quiet = 0
-    while quiet < 2:
-        crew.reset()
-        crew.tick(zero, zero, zero, zero, zero, t)
-        fine = crew.working_set == everybody and all(
-            p.state == "WORKING" for p in crew.processors()
-        )
-        quiet = quiet + 1 if fine else 0
-        if not fine:
-            time.sleep(0.001)
-        if time.monotonic() > end:
-            raise RuntimeError(f"the crew does not recover: {crew.processors()}")
 
 
 # ---------------------------------------------------------------------- campaign
@@ -308,48 +273,6 @@ def wilson(k: int, n: int) -> tuple[float, float]:
     return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
 
 
-class Field:
-    """An arm on its way, with a reference computed undisturbed beside every tick."""
-
-    def __init__(self, crew: Crew, seed: int) -> None:
-        self.crew = crew
-        self.random = np.random.default_rng(seed)
-        self.arm = crew.arm
-        self.kp, self.kd = np.full(self.arm.n, 100.0), np.full(self.arm.n, 20.0)
-        self.t = 0.0
-        self.motions = []
-        start = np.array([0.3, 0.4, 0.5, 0.6])
-        for goal in ((0.6, 0.8), (0.9, 0.5), (0.4, 1.0), (1.1, 0.3)):
-            motion = plan(self.arm, start, goal).trajectory
-            self.motions.append(motion)
-            start = motion.sample(motion.duration)[0]
-
-    def place(self) -> None:
-        """A random motion at a random phase of it, with a random tracking error."""
-        self.motion = self.motions[self.random.integers(len(self.motions))]
-        self.phase = self.random.uniform(-0.1, 1.1) * self.motion.duration
-        q, v, _ = self.motion.sample(self.phase)
-        n = self.arm.n
-        self.plant = Plant(
-            self.arm.perturbed(int(self.random.integers(1000)), 0.05),
-            q=q + self.random.normal(0.0, 0.01, n),
-            qdot=v + self.random.normal(0.0, 0.05, n),
-        )
-        self.begin = self.t
-
-    def tick(self):
-        """One tick; the result and whether its torque is the right one, bit for bit."""
-        q, v = self.plant.measure()
-        qd, vd, ad = self.motion.sample(self.phase + self.t - self.begin)
-        result = self.crew.tick(q, v, qd, vd, ad, self.t)
-        right = dynamics.computed_torque(
-            self.arm.model, q, v, qd, vd, ad, self.kp, self.kd, self.crew.locked.astype(float)
-        )
-        self.plant.step(result.torque, PERIOD)
-        self.t += PERIOD
-        return result, bool((result.torque == right).all())
-
-
 def draw(random: np.random.Generator, kind: str, p: int, controller: str) -> Fault:
     """One fault of a kind: who, where, when, how large, how long, all at random."""
     element = int(random.integers(24))
@@ -371,11 +294,11 @@ def draw(random: np.random.Generator, kind: str, p: int, controller: str) -> Fau
 
 def trial(fieldwork: Field, kind: str, count: Count, ticks: int = 14) -> None:
     """Inject one fault and watch."""
-    crew = fieldwork.crew
-    fault = draw(fieldwork.random, kind, crew.p, crew.controller)
+    group = fieldwork.group
+    fault = draw(fieldwork.random, kind, group.p, group.controller)
     fieldwork.place()
-    crew.inject(fault, fieldwork.t)
-    before = crew._st[:, voter.P_ERRORS].copy()
+    group.inject(fault, fieldwork.t)
+    before = group.errors
     wrong = held = 0
     stopped = False
     length = ticks
@@ -388,16 +311,10 @@ def trial(fieldwork: Field, kind: str, count: Count, ticks: int = 14) -> None:
         else:
             held += 1
         stopped |= result.state in (State.RAMP, State.STOPPED)
-    named = bool(
-        (crew._st[list(fault.processors), voter.P_ERRORS] > before[list(fault.processors)]).any()
-    )
-    honest = [k for k in range(crew.p) if k not in fault.processors]
-    value_errors = (1, 3, 4, 5, 6)
-    accused = [
-        k
-        for k in honest
-        if crew._st[k, voter.P_ERRORS] > before[k] and crew._st[k, voter.P_ERROR] in value_errors
-    ]
+    blamed = np.flatnonzero(group.errors > before)
+    named = bool(set(fault.processors).intersection(blamed.tolist()))
+    seen = group.processors()
+    accused = [k for k in blamed if k not in fault.processors and seen[k].error not in TIMELY]
     if accused:
         count.notes.append(f"{kind}: honest {accused} named beside {fault.processors}")
     count.injected += 1
@@ -410,7 +327,7 @@ def trial(fieldwork: Field, kind: str, count: Count, ticks: int = 14) -> None:
     elif wrong == 0:
         count.safe += 1
         count.not_stopped += result.state != State.STOPPED
-    settle(crew, fieldwork.t)
+    settle(group, fieldwork.t)
 
 
 def campaign(bench: Bench) -> None:
@@ -427,8 +344,8 @@ def campaign(bench: Bench) -> None:
         "restart_stalled": 0.0,
     }
     began = time.monotonic()
-    with Crew(arm, limits=limits, **settings) as crew:
-        work = Field(crew, 2024)
+    with ReplicaGroup(arm, limits=limits, **settings) as group:
+        work = Field(group, 2024)
         order = [kind for kind in MASKED for _ in range(each)]
         work.random.shuffle(order)
         for number, kind in enumerate(order):
@@ -443,12 +360,12 @@ def campaign(bench: Bench) -> None:
         others["disagreement of the last 2"] = last_two(work, max(10, each // 8))
         # The paper's controllers, for what their comparison does not see.
         for controller in ("high_tolerance", "lower_tolerance"):
-            crew.set_controller(controller)
+            group.set_controller(controller)
             key = f"wrong element, {controller}"
             others[key] = Count()
             for _ in range(max(20, each // 4)):
                 trial(work, "wrong_element", others[key])
-        crew.set_controller("echo")
+        group.set_controller("echo")
     total = sum(c.injected for c in counts.values())
     rows = []
     for name, c in [*counts.items(), *others.items()]:
@@ -512,11 +429,11 @@ def campaign(bench: Bench) -> None:
 def last_two(work: Field, trials: int) -> Count:
     """Two have failed for good; then one of the last two goes wrong: it must end in a safe stop."""
     count = Count()
-    crew = work.crew
+    group = work.group
     for _ in range(trials):
         work.place()
         who = [int(x) for x in work.random.permutation(4)]
-        crew.inject(
+        group.inject(
             [
                 Fault((who[0],), "wrong_element", 0.0, 1.0, 20, 1.0),
                 Fault((who[1],), "wrong_element", 0.003, 1.0, 21, 1.0),
@@ -536,7 +453,7 @@ def last_two(work: Field, trials: int) -> Count:
         count.safe += state == State.STOPPED and not wrong
         count.without_effect += state != State.STOPPED
         count.named += 1
-        settle(crew, work.t)
+        settle(group, work.t)
     return count
 
 
@@ -590,32 +507,32 @@ def measure(n: int, bench: Bench) -> dict[tuple[str, int], float]:
     zero = np.zeros(n)
     out: dict[tuple[str, int], list[float]] = {}
     limits = Limits.of(arm, speed=1e6)
-    with Crew(arm, limits=limits, restart=False, restart_stalled=0.0) as crew:
+    with ReplicaGroup(arm, limits=limits, restart=False, restart_stalled=0.0) as group:
         cases = [("serial", 0), ("parallel", 0)]
         for failed in range(3):
             if failed:
                 # Permanent failures of neighbours, from the first tick on, as in the paper.
-                crew.inject(Fault((failed,), "sigkill"), 0.0)
+                group.inject(Fault((failed,), "sigkill"), 0.0)
                 end = time.monotonic() + 10.0
-                while crew.working_set & (1 << failed) and time.monotonic() < end:
-                    crew.tick(q, v, q, v, zero, 0.0)
+                while group.working_set & (1 << failed) and time.monotonic() < end:
+                    group.tick(q, v, q, v, zero, 0.0)
                     time.sleep(0.002)
                 cases = []
             cases += [("high_tolerance", failed), ("lower_tolerance", failed), ("echo", failed)]
             rounds = 10 if bench.quick else 15
             for _ in range(rounds):
                 for name, k in cases:
-                    crew.set_controller(name)
+                    group.set_controller(name)
                     for _ in range(5):
-                        tick = crew.tick(q, v, q, v, zero, 0.0)
+                        tick = group.tick(q, v, q, v, zero, 0.0)
                         if tick.voted:
                             out.setdefault((name, k), []).append(tick.vote_time)
     base = float(np.median(out[("serial", 0)]))
-    gains = np.full(n, 100.0), np.full(n, 20.0)
+    joints = dynamics.joints(q, v, q, v)
     alone = []
     for _ in range(50):
         start = time.perf_counter_ns()
-        dynamics.computed_torque(arm.model, q, v, q, v, zero, *gains, zero)
+        dynamics.computed_torque(arm.links, joints)
         alone.append(1e-9 * (time.perf_counter_ns() - start))
     out[("(the same in one process, no exchange)", 0)] = alone
     return {key: float(np.median(times)) / base for key, times in sorted(out.items())}

@@ -24,17 +24,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.bench_ft import PERIOD, Field
+from benchmarks.baselines.ft_adversary import Model
+from benchmarks.baselines.ft_field import PERIOD, Field
+from benchmarks.bench_ft import PRIORITY, TIMELY
 from benchmarks.harness import Bench
-from ft_controller import Arm, Crew, Fault, Timing, processor, voter, voting
-from ft_controller.adversary import Pages
+from ft_controller import Arm, Fault, ReplicaGroup, Timing, voting
+from ft_controller.fault_injection import accused_by
 from ft_controller.scheduling import SIMULATOR, VOTER
 
 TICKS = 1_000_000
-PRIORITY = 5
 STEP = 31  # of the model: every so many-th case; no divisor of the number of choices anywhere
 CLASSES = ("two_faced", "lying_vote", "taking turns")
-TIMELY = (voting.MISSING, voting.CRASHED)
 
 
 def main(bench: Bench) -> None:
@@ -47,11 +47,11 @@ def model(bench: Bench) -> None:
     """What one liar can do in one tick, with four and with three in the working set."""
     total = np.zeros(4, np.int64)
     rows = []
-    with Pages(4) as pages:
-        for working, liar in ((0b1111, 0), (0b1111, 3), (0b0111, 1)):
-            counts, first = pages.sweep(working, liar, step=STEP * (997 if bench.quick else 1))
-            rows.append((bin(working), liar, *counts, first))
-            total += counts
+    liars = Model(4)
+    for working, liar in ((0b1111, 0), (0b1111, 3), (0b0111, 1)):
+        counts, first = liars.sweep(working, liar, step=STEP * (997 if bench.quick else 1))
+        rows.append((bin(working), liar, *counts, first))
+        total += counts
     bench.table(
         "model: one liar, one tick",
         ("working set", "liar", "cases", "honest excluded", "no quorum", "wrong", "first"),
@@ -79,9 +79,11 @@ class Count:
 class Campaign:
     """Scenarios of a few ticks, each from a whole working set."""
 
-    def __init__(self, crew: Crew, seed: int, counts: dict[str, Count], notes: list[str]) -> None:
-        self.crew = crew
-        self.field = Field(crew, seed)
+    def __init__(
+        self, group: ReplicaGroup, seed: int, counts: dict[str, Count], notes: list[str]
+    ) -> None:
+        self.group = group
+        self.field = Field(group, seed)
         self.random = self.field.random
         self.counts, self.notes = counts, notes
 
@@ -97,31 +99,31 @@ class Campaign:
         return sum(count.ticks for count in self.counts.values())
 
     def scenario(self, name: str) -> None:
-        """One faulty processor at a time, then a crew that is whole again."""
-        crew, random, count = self.crew, self.random, self.counts[name]
+        """One faulty processor at a time, then a group that is whole again."""
+        group, random, count = self.group, self.random, self.counts[name]
         self.field.place()
-        victim = int(random.integers(crew.p))
-        liar = (victim + 1 + int(random.integers(crew.p - 1))) % crew.p
+        victim = int(random.integers(group.p))
+        liar = (victim + 1 + int(random.integers(group.p - 1))) % group.p
         for _ in range(int(random.integers(4, 40))):
             kind = name
             if name == "taking turns":
-                liar = (victim + 1 + int(random.integers(crew.p - 1))) % crew.p
+                liar = (victim + 1 + int(random.integers(group.p - 1))) % group.p
                 kind = "lying_vote" if random.random() < 0.8 else "two_faced"
             # Three at least have to be there, and the faulty one in the working set.
-            able = voting.members(crew.working_set) > 2 and (crew.working_set >> liar) & 1
+            able = voting.members(group.working_set) > 2 and (group.working_set >> liar) & 1
             if able and random.random() < 0.7:
-                crew.inject(self.fault(kind, liar, victim), self.field.t)
+                group.inject(self.fault(kind, liar, victim), self.field.t)
             self.tick(count, name)
             if not able and random.random() < 0.5:
                 break
-        crew.clear_faults()
-        crew.reset()
+        group.clear_faults()
+        group.reset()
 
     def fault(self, kind: str, liar: int, victim: int) -> Fault:
         """A fault of one tick."""
         random = self.random
         seed = int(random.integers(2**31))
-        while kind == "lying_vote" and accused(seed, liar, self.crew.p) != victim:
+        while kind == "lying_vote" and accused_by(liar, seed, self.group.p) != victim:
             seed = int(random.integers(2**31))
         size = float(10.0 ** random.uniform(-9, 3)) if random.random() < 0.8 else 0.0
         return Fault(
@@ -130,32 +132,28 @@ class Campaign:
 
     def tick(self, count: Count, name: str) -> None:
         """One tick, and who was blamed in it."""
-        crew = self.crew
-        errors = crew._st[:, voter.P_ERRORS].copy()
+        group = self.group
+        errors = group.errors
         result, right = self.field.tick()
-        faulty = crew._fault_words[:, 0] != 0
+        faulty = group.injected
         count.ticks += 1
         count.faulty += int(faulty.any())
         if not result.voted:
             count.held += 1
-            self.notes.append(f"{name}: tick {result.number} held: {crew.reason()}")
+            self.notes.append(f"{name}: tick {result.number} held: {group.reason()}")
         elif not right:
             count.wrong += 1
             self.notes.append(f"{name}: tick {result.number} has a wrong torque")
-        for k in np.flatnonzero(crew._st[:, voter.P_ERRORS] > errors):
+        for k in np.flatnonzero(group.errors > errors):
             if faulty[k]:
                 count.named += 1
-            elif crew._st[k, voter.P_ERROR] in TIMELY:
+                continue
+            seen = group.processors()[k]
+            if seen.error in TIMELY:
                 count.late += 1
             else:
                 count.framed += 1
-                seen = crew.processors()[k]
                 self.notes.append(f"{name}: honest {k} blamed beside {faulty}: {seen.detail}")
-
-
-def accused(seed: int, liar: int, p: int) -> int:
-    """Whom a lying processor accuses; the rule is that of the processor."""
-    return int((liar + 1 + processor._draw(seed, 2) % (p - 1)) % p)
 
 
 BURN = "while True: pass"
@@ -195,14 +193,14 @@ def campaign(bench: Bench) -> None:
     began = time.monotonic()
     for seed, priority, share in ((2026, 0, ticks // 100), (2027, PRIORITY, ticks - ticks // 100)):
         setting = "real-time priority" if priority else "ordinary scheduling"
-        with Crew(
+        with ReplicaGroup(
             Arm.four_link(),
             timing=Timing.patient(),
             clean_ticks=4,
             restart_stalled=0.0,
             realtime_priority=priority,
-        ) as crew:
-            work = Campaign(crew, seed, counts, notes)
+        ) as group:
+            work = Campaign(group, seed, counts, notes)
             end = work.ticks + share
             with load(priority > 0):
                 while work.ticks < end:

@@ -41,7 +41,7 @@ def watch(node, heard, condition, patience=30.0):
     raise SystemExit(f"that did not happen within {patience:g} s{last}")
 
 
-def crew(status):
+def group(status):
     """The processors whose votes count."""
     return [p.id for p in status.processors if status.working_set >> p.id & 1]
 
@@ -52,7 +52,7 @@ def drive(node, stack):
     heard = []
     node.create_subscription(FtStatus, f"{controller}/status", heard.append, 10)
     status = watch(node, heard, lambda s: s.state == FtStatus.RUN)
-    print(f"The controller {status.controller} runs on the processors {crew(status)}.")
+    print(f"The controller {status.controller} runs on the processors {group(status)}.")
 
     answer = ask(node, MoveArm, f"{controller}/move_arm", MoveArm.Request(x=0.6, y=0.8))
     if answer.status.code != SolveStatus.SUCCESS:
@@ -69,9 +69,9 @@ def drive(node, stack):
         raise SystemExit(f"no fault: {answer.status.message}")
     print("Processor 1 computes nonsense from now on, for one second ...")
     status = watch(node, heard, lambda s: not s.working_set >> 1 & 1)
-    print(f"  voted out; {crew(status)} go on, state RUN: {status.state == FtStatus.RUN}")
+    print(f"  voted out; {group(status)} go on, state RUN: {status.state == FtStatus.RUN}")
     status = watch(node, heard, lambda s: s.working_set >> 1 & 1)
-    print(f"  and taken back after clean work: {crew(status)}")
+    print(f"  and taken back after clean work: {group(status)}")
     print(f"Largest error of a joint now: {max(abs(e) for e in status.error):.2e} rad.")
 
     request = SetController.Request(controller=status.controller)

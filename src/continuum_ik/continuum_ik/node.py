@@ -132,6 +132,7 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         trial.solve(np.array([0.0, 0.02, 0.48, 0.0, 0.0, 0.0, 1.0]))
         trial.forward(trial.lengths)
         trial.forward_many(trial.lengths[None])
+        ContinuumSolver(trial.robot.with_load(Load(force=(0.0, 0.0, -1e-3))))
         trial.analyse()
         trial.fold_margin()
         trial.shapes(3)

@@ -7,20 +7,23 @@ controller", Rice University. The library needs no ROS; ``node`` and ``simulator
 import importlib.metadata
 
 from ft_controller.arm import Arm
-from ft_controller.crew import Crew, Processor, Tick, Timing
+from ft_controller.controllers import CONTROLLERS
 from ft_controller.errors import (
     ArmError,
-    CrewError,
     FtError,
     GoalError,
+    ReplicaError,
     ScheduleError,
     TooLarge,
 )
+from ft_controller.explain import Processor
 from ft_controller.faults import Fault, load_schedule
-from ft_controller.governor import Limits, State
+from ft_controller.limits import Limits
 from ft_controller.planner import Plan, plan
 from ft_controller.plant import Plant
-from ft_controller.processor import CONTROLLERS
+from ft_controller.replica_group import ReplicaGroup, Tick
+from ft_controller.safety_supervisor import State
+from ft_controller.timing import Timing
 from ft_controller.trajectory import Trajectory
 
 __version__ = importlib.metadata.version(__name__)
@@ -29,8 +32,6 @@ __all__ = [
     "CONTROLLERS",
     "Arm",
     "ArmError",
-    "Crew",
-    "CrewError",
     "Fault",
     "FtError",
     "GoalError",
@@ -38,6 +39,8 @@ __all__ = [
     "Plan",
     "Plant",
     "Processor",
+    "ReplicaError",
+    "ReplicaGroup",
     "ScheduleError",
     "State",
     "Tick",

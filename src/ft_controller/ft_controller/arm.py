@@ -41,7 +41,7 @@ class Arm:
     inertia: Array
     friction: Array
     gravity: float = 0.0
-    model: Array = field(init=False, repr=False, compare=False)
+    links: NDArray[np.void] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         try:
@@ -61,13 +61,15 @@ class Arm:
             gravity = checks.number("gravity", self.gravity)
         except InvalidInput as error:
             raise ArmError(error.field, error.problem) from None
-        rows = (self.mass, self.length, self.com, self.inertia, self.friction)
         if (self.inertia + self.mass * self.com**2 <= 0.0).any():
             raise ArmError("inertia", "a link needs inertia about its joint")
-        # One block for the kernels and the processors: five rows, and the gravity in a sixth.
-        model = np.vstack([*rows, np.full(n, gravity)])
-        model.flags.writeable = False
-        object.__setattr__(self, "model", model)
+        # One block for the kernels and the processors.
+        links = np.zeros(n, dynamics.LINK)
+        for name in ("mass", "length", "com", "inertia", "friction"):
+            links[name] = getattr(self, name)
+        links["gravity"] = gravity
+        links.flags.writeable = False
+        object.__setattr__(self, "links", links)
 
     @classmethod
     def of(
@@ -139,48 +141,49 @@ class Arm:
     def inertia_matrix(self, q: ArrayLike) -> Array:
         """M of equation (1), shape (n, n) [kg m^2]."""
         zero = np.zeros(self.n)
-        return dynamics.inertia_and_bias(self.model, self._vector("q", q), zero)[0]
+        return dynamics.inertia_and_bias(self.links, self.vector("q", q), zero)[0]
 
     def bias(self, q: ArrayLike, qdot: ArrayLike) -> Array:
         """N + G + V qdot of equation (1), shape (n,) [N m]."""
         return dynamics.inertia_and_bias(
-            self.model, self._vector("q", q), self._vector("qdot", qdot)
+            self.links, self.vector("q", q), self.vector("qdot", qdot)
         )[1]
 
     def inverse_dynamics(self, q: ArrayLike, qdot: ArrayLike, qddot: ArrayLike) -> Array:
         """Torque of equation (1) by recursion over the links, shape (n,) [N m]."""
         return dynamics.newton_euler(
-            self.model,
-            self._vector("q", q),
-            self._vector("qdot", qdot),
-            self._vector("qddot", qddot),
+            self.links,
+            self.vector("q", q),
+            self.vector("qdot", qdot),
+            self.vector("qddot", qddot),
         )
 
     def forward_dynamics(self, q: ArrayLike, qdot: ArrayLike, tau: ArrayLike) -> Array:
         """Acceleration M^-1 (tau - N), shape (n,) [rad/s^2]; equation (3), corrected."""
         return dynamics.acceleration(
-            self.model,
-            self._vector("q", q),
-            self._vector("qdot", qdot),
-            self._vector("tau", tau),
+            self.links,
+            self.vector("q", q),
+            self.vector("qdot", qdot),
+            self.vector("tau", tau),
             np.zeros(self.n, np.bool_),
         )
 
     def energy(self, q: ArrayLike, qdot: ArrayLike) -> float:
         """Kinetic and potential energy [J]."""
-        return float(dynamics.energy(self.model, self._vector("q", q), self._vector("qdot", qdot)))
+        return float(dynamics.energy(self.links, self.vector("q", q), self.vector("qdot", qdot)))
 
     def end_effector(self, q: ArrayLike) -> Array:
         """Position and absolute angle of the tip, (x, y, angle) [m, m, rad]."""
-        return dynamics.end_effector(self.model, self._vector("q", q))
+        return dynamics.end_effector(self.links, self.vector("q", q))
 
     def points(self, q: ArrayLike) -> Array:
         """Positions of the joints and the tip, shape (n + 1, 2) [m]."""
-        phi = np.cumsum(self._vector("q", q))
+        phi = np.cumsum(self.vector("q", q))
         steps = self.length[:, None] * np.column_stack([np.cos(phi), np.sin(phi)])
         return np.vstack([np.zeros(2), np.cumsum(steps, axis=0)])
 
-    def _vector(self, name: str, values: ArrayLike) -> Array:
+    def vector(self, name: str, values: ArrayLike) -> Array:
+        """One finite number for each joint, shape (n,); the error names the field."""
         try:
             return np.ascontiguousarray(checks.shape(name, values, (self.n,)))
         except InvalidInput as error:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit, types
+from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -38,8 +39,9 @@ _ABSOLUTE = 1
 
 
 def _pointer(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    array = context.make_array(signature.args[0])(context, builder, args[0])
-    return builder.gep(array.data, [args[1]])
+    kind = signature.args[0]
+    array = context.make_array(kind)(context, builder, args[0])
+    return cgutils.get_item_pointer(context, builder, kind, array, [args[1]])
 
 
 @intrinsic  # type: ignore[misc]
@@ -107,14 +109,14 @@ def exit_now(code: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def checksum(words: Words, start: int, count: int, seed: int) -> int:
-    """A 64-bit check of ``count`` words.
+def checksum(words: Words, count: int, seed: int) -> int:
+    """A 64-bit check of the first ``count`` words.
 
     Each step is a bijection of the state and of the word, so a change confined to one word is
     always found; a change of several words is missed with a probability of 2^-64.
     """
     state = np.uint64(seed) ^ np.uint64(0x9E3779B97F4A7C15)
-    for k in range(start, start + count):
+    for k in range(count):
         state = (state ^ np.uint64(words[k])) * np.uint64(0xFF51AFD7ED558CCD)
         state ^= state >> np.uint64(32)
     # 0 stands for "nothing read" in the echo round.

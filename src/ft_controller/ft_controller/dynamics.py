@@ -14,8 +14,8 @@ of M is one product for each element, so a row costs O(n) and rows can be shared
 A row gives the same bits whoever computes it and in whatever company: no fast-math, a fixed order
 of summation. Bitwise voting rests on that.
 
-Every kernel takes the arm as ``model``, shape (6, n): mass, length, com, inertia, friction,
-gravity. ``work`` has the shape (WORK_ROWS, n) and is overwritten.
+Every kernel takes the arm as ``links``, shape (n,), of ``LINK``. ``work``, shape (n,), of ``WORK``,
+is overwritten.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
-    "WORK_ROWS",
+    "JOINT",
+    "LINK",
+    "WORK",
     "acceleration",
     "computed_torque",
     "end_effector",
@@ -35,15 +37,80 @@ __all__ = [
     "inertia_and_bias",
     "inertia_row",
     "jacobian",
+    "joints",
     "newton_euler",
     "outer_sums",
     "torque_element",
 ]
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Links = NDArray[np.void]
+Joints = NDArray[np.void]
+Work = NDArray[np.void]
 
-WORK_ROWS = 12
-_C, _S, _X, _Y, _MC, _SX, _SY, _IC, _FX, _FY, _N, _A = range(WORK_ROWS)
+LINK = np.dtype(
+    [
+        ("mass", np.float64),
+        ("length", np.float64),
+        ("com", np.float64),
+        ("inertia", np.float64),
+        ("friction", np.float64),
+        ("gravity", np.float64),
+    ],
+    align=True,
+)
+"""One link of an arm; see :class:`~ft_controller.arm.Arm` for the units."""
+
+JOINT = np.dtype(
+    [
+        ("q", np.float64),
+        ("qdot", np.float64),
+        ("q_d", np.float64),
+        ("qdot_d", np.float64),
+        ("qddot_d", np.float64),
+        ("kp", np.float64),
+        ("kd", np.float64),
+        ("locked", np.float64),  # 1: takes no part
+    ],
+    align=True,
+)
+"""What equation (2) takes for one joint: measured and desired motion, gains."""
+
+WORK = np.dtype(
+    [
+        ("c", np.float64),  # direction of the link
+        ("s", np.float64),
+        ("x", np.float64),  # its joint
+        ("y", np.float64),
+        ("sx", np.float64),  # S_j, I_j: first moment and inertia of the outer links
+        ("sy", np.float64),
+        ("inertia", np.float64),
+        ("fx", np.float64),  # inertial force of the link
+        ("fy", np.float64),
+        ("bias", np.float64),  # N_j
+        ("acceleration", np.float64),  # qddot, or what is commanded in its place
+    ],
+    align=True,
+)
+"""Intermediate results for one link; the names are those of :func:`outer_sums`."""
+
+
+def joints(
+    q: ArrayLike,
+    qdot: ArrayLike,
+    q_d: ArrayLike,
+    qdot_d: ArrayLike = 0.0,
+    qddot_d: ArrayLike = 0.0,
+    kp: ArrayLike = 100.0,
+    kd: ArrayLike = 20.0,
+    locked: ArrayLike = 0.0,
+) -> Joints:
+    """The inputs of equation (2), shape (n,), of ``JOINT``; single values are for all joints."""
+    out = np.zeros(np.size(q), JOINT)
+    out["q"], out["qdot"], out["q_d"], out["qdot_d"] = q, qdot, q_d, qdot_d
+    out["qddot_d"], out["kp"], out["kd"], out["locked"] = qddot_d, kp, kd, locked
+    return out
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -63,7 +130,7 @@ def _cos_sin(angle: float, rest: float) -> tuple[float, float]:
 
 
 @njit(cache=True, nogil=True, inline="never")
-def outer_sums(model: Array, q: Array, qdot: Array, work: Array) -> None:
+def outer_sums(links: Links, q: Array, qdot: Array, work: Work) -> None:
     """Everything that the rows share: the outer links as one body, and N + G + V qdot.
 
     For joint j, over all links k >= j: first moment S_j = sum m_k (c_k - p_j) and moment of inertia
@@ -76,20 +143,20 @@ def outer_sums(model: Array, q: Array, qdot: Array, work: Array) -> None:
     x = 0.0
     y = 0.0
     ax = 0.0
-    ay = model[5, 0]
+    ay = links[0].gravity
     for i in range(n):
         phi, rest = _add(phi, rest, q[i])
         rate += qdot[i]
         c, s = _cos_sin(phi, rest)
-        work[_C, i] = c
-        work[_S, i] = s
-        work[_X, i] = x
-        work[_Y, i] = y
+        work[i].c = c
+        work[i].s = s
+        work[i].x = x
+        work[i].y = y
         w2 = rate * rate
-        m, l, lc = model[0, i], model[1, i], model[2, i]
+        m, l, lc = links[i].mass, links[i].length, links[i].com
         # Inertial force of the link's own mass; gravity enters as an upward acceleration.
-        work[_FX, i] = m * (ax - w2 * lc * c)
-        work[_FY, i] = m * (ay - w2 * lc * s)
+        work[i].fx = m * (ax - w2 * lc * c)
+        work[i].fy = m * (ay - w2 * lc * s)
         x += l * c
         y += l * s
         ax -= w2 * l * c
@@ -102,33 +169,33 @@ def outer_sums(model: Array, q: Array, qdot: Array, work: Array) -> None:
     fy = 0.0
     moment = 0.0
     for i in range(n - 1, -1, -1):
-        m, l, lc = model[0, i], model[1, i], model[2, i]
-        c, s = work[_C, i], work[_S, i]
+        m, l, lc = links[i].mass, links[i].length, links[i].com
+        c, s = work[i].c, work[i].s
         dx, dy = l * c, l * s
-        inertia += model[3, i] + m * lc * lc + mass * l * l + 2.0 * (dx * sx + dy * sy)
+        inertia += links[i].inertia + m * lc * lc + mass * l * l + 2.0 * (dx * sx + dy * sy)
         sx += m * lc * c + mass * dx
         sy += m * lc * s + mass * dy
         mass += m
-        fx0, fy0 = work[_FX, i], work[_FY, i]
+        fx0, fy0 = work[i].fx, work[i].fy
         moment += lc * (c * fy0 - s * fx0) + (dx * fy - dy * fx)
         fx += fx0
         fy += fy0
-        work[_SX, i] = sx
-        work[_SY, i] = sy
-        work[_IC, i] = inertia
-        work[_N, i] = moment + model[4, i] * qdot[i]
+        work[i].sx = sx
+        work[i].sy = sy
+        work[i].inertia = inertia
+        work[i].bias = moment + links[i].friction * qdot[i]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _element(work: Array, i: int, j: int) -> float:
+def _element(work: Work, i: int, j: int) -> float:
     """M_ij for i <= j: the outer body j, turned about joint i."""
-    rx = work[_X, j] - work[_X, i]
-    ry = work[_Y, j] - work[_Y, i]
-    return work[_IC, j] + (rx * work[_SX, j] + ry * work[_SY, j])
+    rx = work[j].x - work[i].x
+    ry = work[j].y - work[i].y
+    return work[j].inertia + (rx * work[j].sx + ry * work[j].sy)
 
 
 @njit(cache=True, nogil=True, inline="never")
-def inertia_row(work: Array, i: int, row: Array) -> None:
+def inertia_row(work: Work, i: int, row: Array) -> None:
     """Row i of M, shape (n,), after :func:`outer_sums`."""
     for j in range(i):
         row[j] = _element(work, j, i)
@@ -146,66 +213,49 @@ def torque_element(row: Array, bias: float, acceleration: Array) -> float:
 
 
 @njit(cache=True, nogil=True, inline="never")
-def commanded(
-    q: Array,
-    qdot: Array,
-    qd: Array,
-    vd: Array,
-    ad: Array,
-    kp: Array,
-    kd: Array,
-    locked: Array,
-    out: Array,
-) -> None:
-    """qddot_d + K_D (qdot_d - qdot) + K_P (q_d - q); 0 for a locked joint."""
-    for i in range(q.size):
-        if locked[i] != 0.0:
-            out[i] = 0.0
-        else:
-            out[i] = ad[i] + kd[i] * (vd[i] - qdot[i]) + kp[i] * (qd[i] - q[i])
+def commanded(joints: Joints, work: Work) -> None:
+    """The bracket of equation (2): qddot_d + K_D (qdot_d - qdot) + K_P (q_d - q).
+
+    It is 0 for a locked joint.
+    """
+    for i in range(joints.size):
+        j = joints[i]
+        work[i].acceleration = 0.0
+        if j.locked == 0.0:
+            work[i].acceleration = j.qddot_d + j.kd * (j.qdot_d - j.qdot) + j.kp * (j.q_d - j.q)
 
 
 @njit(cache=True, nogil=True)
-def inertia_and_bias(model: Array, q: Array, qdot: Array) -> tuple[Array, Array]:
+def inertia_and_bias(links: Links, q: Array, qdot: Array) -> tuple[Array, Array]:
     """M, shape (n, n), and N + G + V qdot, shape (n,)."""
     n = q.size
-    work = np.empty((WORK_ROWS, n))
-    outer_sums(model, q, qdot, work)
+    work = np.empty(n, WORK)
+    outer_sums(links, q, qdot, work)
     inertia = np.empty((n, n))
     for i in range(n):
         inertia_row(work, i, inertia[i])
-    return inertia, work[_N].copy()
+    return inertia, work["bias"].copy()
 
 
 @njit(cache=True, nogil=True)
-def computed_torque(
-    model: Array,
-    q: Array,
-    qdot: Array,
-    qd: Array,
-    vd: Array,
-    ad: Array,
-    kp: Array,
-    kd: Array,
-    locked: Array,
-) -> Array:
+def computed_torque(links: Links, joints: Joints) -> Array:
     """Equation (2) by one processor, shape (n,): the reference of every controller."""
-    n = q.size
-    work = np.empty((WORK_ROWS, n))
-    outer_sums(model, q, qdot, work)
-    commanded(q, qdot, qd, vd, ad, kp, kd, locked, work[_A])
+    n = joints.size
+    work = np.empty(n, WORK)
+    outer_sums(links, joints["q"], joints["qdot"], work)
+    commanded(joints, work)
     row = np.empty(n)
     tau = np.zeros(n)
     for i in range(n):
-        if locked[i] == 0.0:
+        if joints[i].locked == 0.0:
             inertia_row(work, i, row)
-            tau[i] = torque_element(row, work[_N, i], work[_A])
+            tau[i] = torque_element(row, work[i].bias, work["acceleration"])
     return tau
 
 
 @njit(cache=True, nogil=True, inline="never")
 def newton_euler_into(
-    model: Array, q: Array, qdot: Array, qddot: Array, work: Array, tau: Array
+    links: Links, q: Array, qdot: Array, qddot: Array, work: Work, tau: Array
 ) -> None:
     """Equation (1) in O(n): accelerations outwards, forces inwards."""
     n = q.size
@@ -214,7 +264,7 @@ def newton_euler_into(
     rate = 0.0
     turn = 0.0
     ax = 0.0
-    ay = model[5, 0]
+    ay = links[0].gravity
     for i in range(n):
         phi, rest = _add(phi, rest, q[i])
         rate += qdot[i]
@@ -223,41 +273,41 @@ def newton_euler_into(
         w2 = rate * rate
         bx = -w2 * c - turn * s
         by = -w2 * s + turn * c
-        m, l, lc = model[0, i], model[1, i], model[2, i]
-        work[_C, i] = c
-        work[_S, i] = s
-        work[_FX, i] = m * (ax + lc * bx)
-        work[_FY, i] = m * (ay + lc * by)
-        work[_A, i] = turn
+        m, l, lc = links[i].mass, links[i].length, links[i].com
+        work[i].c = c
+        work[i].s = s
+        work[i].fx = m * (ax + lc * bx)
+        work[i].fy = m * (ay + lc * by)
+        work[i].acceleration = turn
         ax += l * bx
         ay += l * by
     fx = 0.0
     fy = 0.0
     moment = 0.0
     for i in range(n - 1, -1, -1):
-        l, lc = model[1, i], model[2, i]
-        c, s = work[_C, i], work[_S, i]
-        fx0, fy0 = work[_FX, i], work[_FY, i]
-        moment += model[3, i] * work[_A, i]
+        l, lc = links[i].length, links[i].com
+        c, s = work[i].c, work[i].s
+        fx0, fy0 = work[i].fx, work[i].fy
+        moment += links[i].inertia * work[i].acceleration
         moment += lc * (c * fy0 - s * fx0) + l * (c * fy - s * fx)
         fx += fx0
         fy += fy0
-        tau[i] = moment + model[4, i] * qdot[i]
+        tau[i] = moment + links[i].friction * qdot[i]
 
 
 @njit(cache=True, nogil=True)
-def newton_euler(model: Array, q: Array, qdot: Array, qddot: Array) -> Array:
+def newton_euler(links: Links, q: Array, qdot: Array, qddot: Array) -> Array:
     """Equation (1) in O(n), shape (n,) [N m]."""
     tau = np.empty(q.size)
-    newton_euler_into(model, q, qdot, qddot, np.empty((WORK_ROWS, q.size)), tau)
+    newton_euler_into(links, q, qdot, qddot, np.empty(q.size, WORK), tau)
     return tau
 
 
 @njit(cache=True, nogil=True)
-def acceleration(model: Array, q: Array, qdot: Array, tau: Array, locked: Array) -> Array:
+def acceleration(links: Links, q: Array, qdot: Array, tau: Array, locked: Flags) -> Array:
     """Equation (3) by a Cholesky factor of M; a locked joint does not accelerate, shape (n,)."""
     n = q.size
-    factor, bias = inertia_and_bias(model, q, qdot)
+    factor, bias = inertia_and_bias(links, q, qdot)
     out = np.empty(n)
     for i in range(n):
         out[i] = tau[i] - bias[i]
@@ -287,9 +337,9 @@ def acceleration(model: Array, q: Array, qdot: Array, tau: Array, locked: Array)
 
 
 @njit(cache=True, nogil=True)
-def energy(model: Array, q: Array, qdot: Array) -> float:
+def energy(links: Links, q: Array, qdot: Array) -> float:
     """Kinetic and potential energy [J]."""
-    inertia, _ = inertia_and_bias(model, q, np.zeros(q.size))
+    inertia, _ = inertia_and_bias(links, q, np.zeros(q.size))
     kinetic = 0.0
     potential = 0.0
     phi = 0.0
@@ -298,28 +348,28 @@ def energy(model: Array, q: Array, qdot: Array) -> float:
         for j in range(q.size):
             kinetic += 0.5 * qdot[i] * inertia[i, j] * qdot[j]
         phi += q[i]
-        potential += model[0, i] * model[5, 0] * (y + model[2, i] * math.sin(phi))
-        y += model[1, i] * math.sin(phi)
+        potential += links[i].mass * links[0].gravity * (y + links[i].com * math.sin(phi))
+        y += links[i].length * math.sin(phi)
     return kinetic + potential
 
 
 @njit(cache=True, nogil=True)
-def end_effector(model: Array, q: Array) -> Array:
+def end_effector(links: Links, q: Array) -> Array:
     """Position and absolute angle of the tip, (x, y, phi)."""
     out = np.zeros(3)
     for i in range(q.size):
         out[2] += q[i]
-        out[0] += model[1, i] * math.cos(out[2])
-        out[1] += model[1, i] * math.sin(out[2])
+        out[0] += links[i].length * math.cos(out[2])
+        out[1] += links[i].length * math.sin(out[2])
     return out
 
 
 @njit(cache=True, nogil=True)
-def jacobian(model: Array, q: Array) -> Array:
+def jacobian(links: Links, q: Array) -> Array:
     """Derivative of :func:`end_effector`, shape (3, n)."""
     n = q.size
     out = np.ones((3, n))
-    tip = end_effector(model, q)
+    tip = end_effector(links, q)
     phi = 0.0
     x = 0.0
     y = 0.0
@@ -327,6 +377,6 @@ def jacobian(model: Array, q: Array) -> Array:
         out[0, i] = -(tip[1] - y)
         out[1, i] = tip[0] - x
         phi += q[i]
-        x += model[1, i] * math.cos(phi)
-        y += model[1, i] * math.sin(phi)
+        x += links[i].length * math.cos(phi)
+        y += links[i].length * math.sin(phi)
     return out

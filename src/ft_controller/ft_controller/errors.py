@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kin_core.errors import InvalidInput, KinError, LimitExceeded, Unreachable
 
-__all__ = ["ArmError", "CrewError", "FtError", "GoalError", "ScheduleError", "TooLarge"]
+__all__ = ["ArmError", "FtError", "GoalError", "ReplicaError", "ScheduleError", "TooLarge"]
 
 
 class FtError(KinError):
@@ -27,5 +27,5 @@ class TooLarge(FtError, LimitExceeded):
     """More joints, processors or points than this package is built for."""
 
 
-class CrewError(FtError):
+class ReplicaError(FtError):
     """The processors could not be started, or have all gone."""

@@ -11,32 +11,37 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
 from ft_controller.errors import ScheduleError
-from ft_controller.layout import MAX_PROCESSORS
+from ft_controller.messages import MAX_PROCESSORS
 from kin_core import checks
 from kin_core.errors import InvalidInput
 from kin_core.yamls import load_yaml
 
-__all__ = ["KINDS", "MAX_FAULTS", "SIGNALS", "Fault", "FaultTable", "load_schedule"]
+__all__ = ["KINDS", "MAX_FAULTS", "SIGNALS", "Fault", "FaultKind", "FaultTable", "load_schedule"]
 
-# The order is that of the compiled kernel in processor.py.
-KINDS = (
-    "none",
-    "wrong_element",
-    "nan",
-    "stuck",
-    "slow",
-    "silent",
-    "crash",
-    "two_faced",
-    "colluding",
-    "corrupted_memory",
-    "lying_vote",
-    "wild_write",
-)
+
+class FaultKind(IntEnum):
+    """What a processor can do wrong by itself; the names in lower case are those of users."""
+
+    NONE = 0
+    WRONG_ELEMENT = 1
+    NAN = 2
+    STUCK = 3
+    SLOW = 4
+    SILENT = 5
+    CRASH = 6
+    TWO_FACED = 7
+    COLLUDING = 8
+    CORRUPTED_MEMORY = 9
+    LYING_VOTE = 10
+    WILD_WRITE = 11
+
+
+KINDS = tuple(kind.name.lower() for kind in FaultKind)
 SIGNALS = ("sigkill", "sigstop")
 
 MAX_FAULTS = 10_000
@@ -54,8 +59,7 @@ class Fault:
         end: When it ends; infinite for a permanent failure [s].
         element: Index into M row by row, N, tau; -1: drawn from the seed.
         magnitude: Added to the element; 0 flips its lowest bit. Seconds for ``slow``, where 0
-            stands for
-            longer than the deadline.
+            stands for longer than the deadline.
         seed: Decides all that is not said above: which bit, which round of the tick, which peer.
     """
 
@@ -92,7 +96,7 @@ class Fault:
             raise ScheduleError(error.field, error.problem) from None
 
     def check(self, p: int, n: int) -> None:
-        """Refuse a processor or an element that the crew does not have."""
+        """Refuse a processor or an element that the replica group does not have."""
         worst = max(self.processors)
         if worst >= p:
             raise ScheduleError(

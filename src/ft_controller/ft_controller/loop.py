@@ -1,7 +1,7 @@
 """The control loop in a thread of its own: measure, vote, send, review, at absolute times.
 
 What comes from outside (measurements, trajectories, orders) is taken over between two ticks, so the
-crew is only ever touched by this thread. The waiting and the voting hold no Python lock.
+replica group is only ever touched by this thread. The waiting and the voting hold no Python lock.
 
 Where the arm should be is the business of :class:`~ft_controller.follower.Follower`, whether it
 does what it is told that of :class:`~ft_controller.motion_watch.MotionWatch`.
@@ -24,11 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ft_controller.atomics import sleep_until
-from ft_controller.crew import Crew, Processor, Tick
-from ft_controller.errors import CrewError
+from ft_controller.errors import ReplicaError
+from ft_controller.explain import Processor
 from ft_controller.follower import Entry, Follower
-from ft_controller.governor import Reason, State
 from ft_controller.motion_watch import MotionWatch
+from ft_controller.replica_group import ReplicaGroup, Tick
+from ft_controller.safety_supervisor import Reason, State
 from ft_controller.trajectory import Trajectory
 from kin_core import checks
 from kin_core.threads import start_thread
@@ -43,6 +44,9 @@ T = TypeVar("T")
 _LAST_WORDS = 10
 #: Joints that are slower than this count as at rest when an arm is taken over again [rad/s].
 _CALM = 0.5
+#: The feedback is stable with some margin if K_D times the lag is no more than this. The longest
+#: lag counts, and is forgotten at a rate of so many seconds per second.
+_LAG_MARGIN, _LAG_FORGOTTEN = 0.5, 0.2
 
 
 @dataclass(frozen=True)
@@ -85,11 +89,11 @@ class Snapshot:
 
 
 class ControlLoop:
-    """Drives a crew at a rate."""
+    """Drives a replica group at a rate."""
 
     def __init__(
         self,
-        crew: Crew,
+        group: ReplicaGroup,
         rate: float,
         send: Callable[[Tick], None],
         report: Callable[[Snapshot], None],
@@ -104,7 +108,7 @@ class ControlLoop:
         """Prepare the loop.
 
         Args:
-            crew: A crew that is started.
+            group: A replica group that is started.
             rate: Ticks per second [Hz].
             send: Gets every tick's result, as soon as the torque is known.
             report: Gets a snapshot ``report_rate`` times a second, and whenever the state or the
@@ -113,24 +117,25 @@ class ControlLoop:
             report_rate: See report [Hz].
             failed: Gets the exception if the loop itself breaks down, which ends it.
             entry: How motions are entered from where the arm is. What counts as a pause is said by
-                the crew's limits.
+                the limits of the group.
             watch: Finds joints that do not do what they are told.
             recover_after: After a stop for want of joint states, of answers or of time, take the
                 arm over again when all has been well for so long; 0: wait for a reset [s].
         """
         self._failed = failed
-        self.crew = crew
+        self.group = group
         self.period_ns = int(1e9 / checks.within("rate", rate, 1.0, 20_000.0))
         self._send, self._report = send, report
         self._timeout_ns = int(1e9 * checks.positive("state_timeout", state_timeout))
         self._report_ns = int(1e9 / checks.positive("report_rate", report_rate))
         self._measured: _Measurement | None = None
-        self._follower = Follower(crew.arm.n)
+        self._follower = Follower(group.arm.n)
         self.enter_by(entry or Entry())
-        self._watch = watch or MotionWatch(crew.arm)
+        self._watch = watch or MotionWatch(group.arm)
         self._frozen: tuple[int, float] | None = None  # a joint, and where it is stuck
         self._looked: tuple[int, int] = (0, 0)  # time and measurement of the last tick
         self._silent = 0
+        self._lag, self._given = 0.0, self._time_ns()
         self._recover_ns = int(1e9 * checks.within("recover_after", recover_after, 0.0, 3600.0))
         self._well_since = self._ticked = 0
         self._disputed = False
@@ -147,12 +152,17 @@ class ControlLoop:
 
     def enter_by(self, entry: Entry) -> None:
         """Change how motions are entered; between ticks, or before the start."""
-        governor, period = self.crew.governor, 1e-9 * self.period_ns
-        if governor.limits.pause < 3.0 * period:  # a tick or two may always be lost
-            governor.limits = dataclasses.replace(governor.limits, pause=3.0 * period)
-        pause = governor.limits.pause
+        safety, period = self.group.safety, 1e-9 * self.period_ns
+        if safety.limits.pause < 3.0 * period:  # a tick or two may always be lost
+            safety.limits = dataclasses.replace(safety.limits, pause=3.0 * period)
+        pause = safety.limits.pause
         self._pause_ns = int(1e9 * pause)
         self._follower.entry = dataclasses.replace(entry, pause=pause, regular=2.5 * period)
+
+    @property
+    def entry(self) -> Entry:
+        """How motions are entered."""
+        return self._follower.entry
 
     @property
     def running(self) -> bool:
@@ -176,13 +186,13 @@ class ControlLoop:
     def stop(self) -> None:
         """Ramp down if the arm is under control, then end the thread."""
         if self.running:
-            limits = self.crew.governor.limits
+            limits = self.group.safety.limits
             try:
-                self.do(lambda: self.crew.governor.stop(self.now()))
+                self.do(lambda: self.group.safety.stop(self.now()))
                 end = time.monotonic() + limits.ramp + 0.5
-                while self.crew.governor.state == State.RAMP and time.monotonic() < end:
+                while self.group.safety.state == State.RAMP and time.monotonic() < end:
                     time.sleep(0.005)
-            except CrewError:
+            except ReplicaError:
                 pass
         self._stop.set()
         if self._thread is not None:
@@ -219,12 +229,12 @@ class ControlLoop:
     @property
     def driving(self) -> bool:
         """Whether the arm is under control, single ticks apart."""
-        return self.crew.governor.state in (State.RUN, State.HOLD)
+        return self.group.safety.state in (State.RUN, State.HOLD)
 
     @property
     def recovering(self) -> bool:
         """Whether the loop is stopped and will take the arm over again by itself."""
-        return self.crew.governor.state in (State.RAMP, State.STOPPED) and self._recoverable()
+        return self.group.safety.state in (State.RAMP, State.STOPPED) and self._recoverable()
 
     def desired(self) -> Array:
         """Where the arm should be: positions, velocities, accelerations, shape (3, n)."""
@@ -240,23 +250,23 @@ class ControlLoop:
         return self._follower.trajectory
 
     def do(self, order: Callable[[], T], timeout: float = 5.0) -> T:
-        """Do something with the crew between two ticks; any thread but the loop's own.
+        """Do something with the replica group between two ticks; any thread but the loop's own.
 
         Raises:
-            CrewError: The loop does not run.
+            ReplicaError: The loop does not run.
         """
         if not self.running:
-            raise CrewError("the control loop does not run")
+            raise ReplicaError("the control loop does not run")
         future: Future[T] = Future()
         self._orders.append((order, future))
         try:
             return future.result(timeout)
         except TimeoutError:
-            raise CrewError("the control loop does not answer") from None
+            raise ReplicaError("the control loop does not answer") from None
 
     def _drop_orders(self) -> None:
         while self._orders:
-            self._orders.popleft()[1].set_exception(CrewError("the control loop has stopped"))
+            self._orders.popleft()[1].set_exception(ReplicaError("the control loop has stopped"))
 
     def _obey(self) -> None:
         while self._orders:
@@ -291,13 +301,13 @@ class ControlLoop:
         """One tick; the next one is due at a monotonic time [ns], 0: unknown."""
         now = self._time_ns()
         latest = self._measured
-        nothing = np.zeros(self.crew.arm.n)
+        nothing = np.zeros(self.group.arm.n)
         q, qdot = (nothing, nothing) if latest is None else (latest.q, latest.qdot)
         fresh = latest is not None and now - latest.time_ns <= self._timeout_ns
         if fresh and latest is not None:
             fresh = self._look(now, latest)
-            self.crew.governor.seen(1e-9 * (now - latest.time_ns))
-        tick = self.crew.vote(
+            self.group.safety.seen(1e-9 * (now - latest.time_ns))
+        tick = self.group.vote(
             q,
             qdot,
             self._desired[0],
@@ -307,23 +317,26 @@ class ControlLoop:
             fresh,
             next_due,
         )
-        if self._time_ns() - now <= self._pause_ns:  # else it is a torque for a moment long past
+        given = self._time_ns()
+        if given - now <= self._pause_ns:  # else it is a torque for a moment long past
             self._give(tick, fresh)
+        if latest is not None and fresh:
+            self._mind_the_lag(given, latest)
         self._recover(now, tick, fresh, qdot)
-        self.crew.review()
+        self.group.review()
         self._votes.append(tick.vote_time)
         after = self._time_ns()
-        news = (tick.state, self.crew.working_set)
+        news = (tick.state, self.group.working_set)
         if self._shown != news or after - self._reported > self._report_ns:
             self._reported, self._shown = after, news
             self._report(self._snapshot(tick, q))
 
     def _look(self, now: int, latest: _Measurement) -> bool:
         """Ask where the arm should be and whether it does as it is told; whether it is seen."""
-        crew, (last, number) = self.crew, self._looked
+        group, (last, number) = self.group, self._looked
         self._looked = (now, latest.number)
         self._desired = self._follower.propose(latest.time_ns, latest.q, latest.qdot, self.driving)
-        if crew.governor.state == State.IDLE:
+        if group.safety.state == State.IDLE:
             self._watch.forget()
         elif self._frozen is None:
             finding = self._watch.look(
@@ -331,18 +344,30 @@ class ControlLoop:
                 latest.q,
                 latest.qdot,
                 self._desired[0],
-                crew.locked,
+                group.locked,
                 latest.number != number,
                 self.driving,
             )
             if finding is not None:
                 reason = Reason.FROZEN if finding.frozen else Reason.FOLLOWING_ERROR
-                crew.governor.cut(reason, finding.joint, finding.value)
+                group.safety.cut(reason, finding.joint, finding.value)
                 if finding.frozen:
                     self._frozen = (finding.joint, float(latest.q[finding.joint]))
         if self._frozen is not None and latest.q[self._frozen[0]] != self._frozen[1]:
             self._frozen = None
         return self._frozen is None
+
+    def _mind_the_lag(self, given: int, latest: _Measurement) -> None:
+        """Weaken the feedback while ticks are long: by old measurements it would push.
+
+        A torque acts from the end of its vote to that of the next one. On average it is as late as
+        its measurement was old, plus half of that time.
+        """
+        held, self._given = 1e-9 * min(given - self._given, self._pause_ns), given
+        lag = min(1e-9 * (given - latest.time_ns), 1e-9 * self._pause_ns) + 0.5 * held
+        self._lag = max(lag, self._lag - _LAG_FORGOTTEN * held)
+        self._follower.lag = self._lag
+        self.group.weaken(_LAG_MARGIN / max(self._lag, 1e-9))
 
     def _give(self, tick: Tick, fresh: bool) -> None:
         """Send the torque, and remember what it was for."""
@@ -355,7 +380,7 @@ class ControlLoop:
 
     def _recoverable(self) -> bool:
         """Whether the stop was for want of something, and for nothing that is wrong."""
-        reason = self.crew.governor.reason
+        reason = self.group.safety.reason
         return self._recover_ns > 0 and (
             reason in (Reason.SENSOR_LOST, Reason.PAUSED)
             or (reason == Reason.NO_QUORUM and not self._disputed)
@@ -363,10 +388,10 @@ class ControlLoop:
 
     def _recover(self, now: int, tick: Tick, fresh: bool, qdot: Array) -> None:
         """After a stop for want of something: take the arm over again when it is there."""
-        crew = self.crew
+        group = self.group
         if tick.state == State.RUN:
             self._disputed = False
-        elif tick.state == State.HOLD and not crew.starved:
+        elif tick.state == State.HOLD and not group.starved:
             self._disputed = True
         gap, self._ticked = now - self._ticked, now
         well = (
@@ -380,34 +405,34 @@ class ControlLoop:
         elif now - self._well_since >= self._recover_ns:
             self.recoveries += 1
             self._well_since = now
-            crew.reset()
+            group.reset()
 
     def _snapshot(self, tick: Tick, q: Array) -> Snapshot:
-        crew = self.crew
+        group = self.group
         return Snapshot(
             state=tick.state,
-            reason=crew.reason(),
-            controller=crew.controller,
-            reconfiguration=crew.reconfiguration,
-            degraded=crew.degraded,
-            unverified=crew.unverified,
-            saturated=crew.governor.saturated,
+            reason=group.reason(),
+            controller=group.controller,
+            reconfiguration=group.reconfiguration,
+            degraded=group.degraded,
+            unverified=group.unverified,
+            saturated=group.safety.saturated,
             tick=tick.number,
-            working_set=crew.working_set,
+            working_set=group.working_set,
             quorum=tick.quorum,
             agreeing=tick.agreeing,
-            processors=crew.processors(),
+            processors=group.processors(),
             vote_time=tick.vote_time,
             vote_time_p99=float(np.percentile(self._votes, 99.0)),
             missed_deadlines=self.missed,
-            held_ticks=crew.held_ticks,
-            exclusions=crew.exclusions,
-            locked=crew.locked,
-            lower=crew.governor.limits.lower,
-            upper=crew.governor.limits.upper,
+            held_ticks=group.held_ticks,
+            exclusions=group.exclusions,
+            locked=group.locked,
+            lower=group.safety.limits.lower,
+            upper=group.safety.limits.upper,
             torque=tick.torque,
             error=self._desired[0] - q,
-            faults=crew.faults,
+            faults=group.faults,
         )
 
 
@@ -419,12 +444,12 @@ class SteppedLoop(ControlLoop):
     simulations that wait for the controller.
     """
 
-    def __init__(self, crew: Crew, rate: float, *arguments: Any, **options: Any) -> None:
+    def __init__(self, group: ReplicaGroup, rate: float, *arguments: Any, **options: Any) -> None:
         """Prepare the loop; see :class:`ControlLoop`."""
         self._ticks = 0
         self._going = False
         self._turn = threading.RLock()
-        super().__init__(crew, rate, *arguments, **options)
+        super().__init__(group, rate, *arguments, **options)
 
     @property
     def running(self) -> bool:
@@ -442,9 +467,9 @@ class SteppedLoop(ControlLoop):
         """Ramp down, all at once, if the arm is under control; then answer no more."""
         with self._turn:
             if self._going:
-                self.crew.governor.stop(self.now())
-                for _ in range(int(1e9 * self.crew.governor.limits.ramp / self.period_ns) + 2):
-                    if self._going and self.crew.governor.state == State.RAMP:
+                self.group.safety.stop(self.now())
+                for _ in range(int(1e9 * self.group.safety.limits.ramp / self.period_ns) + 2):
+                    if self._going and self.group.safety.state == State.RAMP:
                         self._tick()
             self._going = False
 
@@ -460,14 +485,14 @@ class SteppedLoop(ControlLoop):
                 self._tick()
 
     def do(self, order: Callable[[], T], timeout: float = 5.0) -> T:
-        """Do something with the crew between two ticks; any thread.
+        """Do something with the replica group between two ticks; any thread.
 
         Raises:
-            CrewError: The loop does not run.
+            ReplicaError: The loop does not run.
         """
         with self._turn:
             if not self._going:
-                raise CrewError("the control loop does not run")
+                raise ReplicaError("the control loop does not run")
             return order()
 
     def _tick(self) -> None:

@@ -1,4 +1,4 @@
-"""Shared memory without names: nothing is left behind, whoever dies.
+"""Shared memory without names: nothing is left behind, whichever process dies.
 
 The blocks are anonymous files (memfd). A process maps a block read-only through a descriptor that
 was opened read-only, so it cannot even ask for the right to write later; the owner maps its own
@@ -14,7 +14,7 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from ft_controller.errors import CrewError
+from ft_controller.errors import ReplicaError
 
 __all__ = ["Block", "create", "read_only"]
 
@@ -52,11 +52,9 @@ class Block:
 
     Attributes:
         words: The words as integers, shape (words,).
-        floats: The same memory as floats.
     """
 
     words: NDArray[np.int64]
-    floats: NDArray[np.float64]
 
     def __init__(
         self, words: int, reader: int, writer: int | None = None, own: tuple[int, int] | None = None
@@ -83,7 +81,6 @@ class Block:
             )
         raw = memoryview((ctypes.c_char * self._size).from_address(self._address))
         self.words = np.frombuffer(raw, dtype=np.int64)
-        self.floats = np.frombuffer(raw, dtype=np.float64)
 
     @property
     def address(self) -> int:
@@ -94,7 +91,6 @@ class Block:
         """Give the mapping back; the arrays must not be used afterwards."""
         if self._address:
             self.words = np.zeros(0, np.int64)
-            self.floats = np.zeros(0, np.float64)
             _libc.munmap(self._address, self._size)
             self._address = 0
 
@@ -115,5 +111,5 @@ def _map(
 ) -> int:
     result = _libc.mmap(address, size, protection, flags, descriptor, offset)
     if result is None or result == _FAILED:
-        raise CrewError(f"cannot map shared memory: {os.strerror(ctypes.get_errno())}")
+        raise ReplicaError(f"cannot map shared memory: {os.strerror(ctypes.get_errno())}")
     return int(result)

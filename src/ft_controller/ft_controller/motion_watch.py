@@ -64,7 +64,7 @@ class MotionWatch:
             standstill: Torques that would give a joint no more than this acceleration may leave it
                 where it is: friction, and errors of the model [rad/s^2].
         """
-        self._model, self._n = arm.model, arm.n
+        self._links, self._n = arm.links, arm.n
         try:
             self.frozen_motion = checks.within("frozen_motion", frozen_motion, 0.0, 100.0)
             self.following_error = _each("following_error", following_error, arm.n)
@@ -148,7 +148,7 @@ class MotionWatch:
 
     def _push(self, dt: float, q: Array, qdot: Array, locked: Flags) -> None:
         """Add up where the torques should have moved the joints since they stand still."""
-        a = dynamics.acceleration(self._model, q, qdot, self._torque, locked)
+        a = dynamics.acceleration(self._links, q, qdot, self._torque, locked)
         strong = np.abs(a) > self.standstill
         self._pushed[0] += dt * self._pushed[1] + 0.5 * dt * dt * a
         self._pushed[1] += dt * a

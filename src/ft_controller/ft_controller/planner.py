@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -36,6 +37,14 @@ Flags = NDArray[np.bool_]
 _DAMPING = 0.05  # largest damping, relative to the reach
 _EDGE = 2e-3  # motions keep so far from the position limits [rad]
 _NEAR = 0.05  # singular values below this part of the reach are damped
+
+
+class _Bounds(NamedTuple):
+    """Where the joints may go, each of shape (n,)."""
+
+    low: Array
+    high: Array
+    fixed: Flags
 
 
 @dataclass(frozen=True)
@@ -94,7 +103,7 @@ def plan(
     """
     n = arm.n
     try:
-        start = np.array(arm._vector("q", q))
+        start = np.array(arm.vector("q", q))
         target = checks.shape("goal", goal, (2,))
         for value in target:
             checks.within("goal", value, -1e6, 1e6)
@@ -125,12 +134,11 @@ def plan(
     if angle is not None:
         whole[2] = here[2] + math.remainder(angle - here[2], 2.0 * math.pi)
     rows = 2 if angle is None else 3
-    path, residual, iterations = _straight(arm, start, here, whole, rows, low, high, fixed, task)
+    bounds = _Bounds(low, high, fixed)
+    path, residual, iterations = _straight(arm, start, here, whole, rows, bounds, task)
     straight = residual <= tolerance
     if not straight:
-        path, residual, more = _around(
-            arm, start, whole, rows, low, high, fixed, tolerance, seed, task
-        )
+        path, residual, more = _around(arm, start, whole, rows, bounds, tolerance, seed, task)
         iterations += more
     if residual > tolerance:
         far = math.hypot(target[0], target[1])
@@ -166,9 +174,7 @@ def _straight(
     here: Array,
     whole: Array,
     rows: int,
-    low: Array,
-    high: Array,
-    fixed: Flags,
+    bounds: _Bounds,
     task: Task | None,
 ) -> tuple[Array, float, int]:
     """Follow the line in small steps; returns the path, what is left, and the iterations."""
@@ -183,7 +189,7 @@ def _straight(
         if task is not None:
             task.check()
         aim = here + (whole - here) * (k / steps)
-        left, used = _solve(arm.model, q, aim, rows, low, high, fixed, 40, 0.2 * steps / k)
+        left, used = _solve(arm.links, q, aim, rows, bounds, 40, 0.2 * steps / k)
         iterations += used
         if left > 1e-7:
             break
@@ -198,14 +204,13 @@ def _around(
     start: Array,
     whole: Array,
     rows: int,
-    low: Array,
-    high: Array,
-    fixed: Flags,
+    bounds: _Bounds,
     tolerance: float,
     seed: int,
     task: Task | None,
 ) -> tuple[Array, float, int]:
     """Any posture at the goal, nearest first, and straight there in joint space."""
+    low, high, fixed = bounds
     random = np.random.default_rng(seed)
     best, best_left, iterations = start, math.inf, 0
     for attempt in range(60):
@@ -221,7 +226,7 @@ def _around(
         if rows == 3:
             at = arm.end_effector(q)[2]
             aim[2] = at + math.remainder(whole[2] - at, 2.0 * math.pi)
-        left, used = _solve(arm.model, q, aim, rows, low, high, fixed, 300, 0.3)
+        left, used = _solve(arm.links, q, aim, rows, bounds, 300, 0.3)
         iterations += used
         if left < best_left:
             best, best_left = q, float(left)
@@ -233,30 +238,29 @@ def _around(
 
 @njit(cache=True, nogil=True)
 def _solve(
-    model: Array,
+    links: NDArray[np.void],
     q: Array,
     aim: Array,
     rows: int,
-    low: Array,
-    high: Array,
-    fixed: Flags,
+    bounds: _Bounds,
     limit: int,
     longest: float,
 ) -> tuple[float, int]:
     """Damped least squares from q to an aim, in place; returns what is left and the iterations."""
+    low, high, fixed = bounds
     n = q.size
     reach = 0.0
     for i in range(n):
-        reach += model[1, i]
+        reach += links[i].length
     out = np.zeros(n, np.bool_)
     left = 0.0
     for iteration in range(limit):
-        tip = dynamics.end_effector(model, q)
+        tip = dynamics.end_effector(links, q)
         dx = aim[:rows] - tip[:rows]
         left = math.sqrt((dx * dx).sum())
         if left < 1e-10:
             return left, iteration
-        full = dynamics.jacobian(model, q)[:rows]
+        full = dynamics.jacobian(links, q)[:rows]
         for i in range(n):
             out[i] = fixed[i]
         dq = np.zeros(n)
@@ -275,6 +279,7 @@ def _solve(
                 damping *= min(1.0, left / (0.02 * reach)) + 1e-9
             for k in range(rows):
                 gram[k, k] += damping + 1e-14 * reach * reach
+            # dq = J^T (J J^T + lambda^2 I)^-1 dx
             dq = jac.T @ np.linalg.solve(gram, dx)
             largest = np.abs(dq).max()
             if largest > longest:
@@ -291,7 +296,7 @@ def _solve(
         for i in range(n):
             if not out[i]:
                 q[i] = min(max(q[i] + dq[i], low[i]), high[i])
-    tip = dynamics.end_effector(model, q)
+    tip = dynamics.end_effector(links, q)
     dx = aim[:rows] - tip[:rows]
     return math.sqrt((dx * dx).sum()), limit
 

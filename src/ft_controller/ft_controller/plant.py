@@ -8,6 +8,7 @@ no more.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -22,9 +23,18 @@ __all__ = ["Plant"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+Links = NDArray[np.void]
 
-#: The row of a model that holds the friction of its joints.
-_FRICTION = 4
+
+class _Joints(NamedTuple):
+    """The state that the integration changes and the limits it keeps, each of shape (n,)."""
+
+    q: Array
+    qdot: Array
+    locked: Flags
+    lower: Array
+    upper: Array
+    stopped: Flags
 
 
 class Plant:
@@ -64,8 +74,8 @@ class Plant:
         """
         n = arm.n
         self.arm = arm
-        self.q = np.zeros(n) if q is None else np.array(arm._vector("q", q))
-        self.qdot = np.zeros(n) if qdot is None else np.array(arm._vector("qdot", qdot))
+        self.q = np.zeros(n) if q is None else np.array(arm.vector("q", q))
+        self.qdot = np.zeros(n) if qdot is None else np.array(arm.vector("qdot", qdot))
         self.locked: Flags = np.zeros(n, np.bool_)
         self.stopped: Flags = np.zeros(n, np.bool_)
         self.set_limits(lower, upper)
@@ -92,7 +102,7 @@ class Plant:
             raise ArmError("joint", f"there are {self.arm.n} joints, got {joint}")
         self.locked[joint] = locked
         if locked:
-            _arrest(self.arm.model, self.q, self.qdot, self.locked)
+            _arrest(self.arm.links, self.q, self.qdot, self.locked)
 
     def step(self, tau: ArrayLike, dt: float, braking: ArrayLike | None = None) -> None:
         """Push with a torque for a time; the torque of a locked joint does nothing.
@@ -103,24 +113,14 @@ class Plant:
             braking: Damping of brakes that are on, shape (n,) [N m s/rad]; they work between the
                 steps of any controller, so that a long step does not make them push.
         """
-        tau = self.arm._vector("tau", tau)
-        model = self.arm.model
+        tau = self.arm.vector("tau", tau)
+        links = self.arm.links
         if braking is not None:
-            model = model.copy()
-            model[_FRICTION] += self.arm._vector("braking", braking)
+            links = links.copy()
+            links["friction"] += self.arm.vector("braking", braking)
         steps = max(1, math.ceil(checks.within("dt", dt, 0.0, 10.0) / self._substep - 1e-9))
-        _integrate(
-            model,
-            self.q,
-            self.qdot,
-            tau,
-            dt / steps,
-            steps,
-            self.locked,
-            self.lower,
-            self.upper,
-            self.stopped,
-        )
+        joints = _Joints(self.q, self.qdot, self.locked, self.lower, self.upper, self.stopped)
+        _integrate(links, joints, tau, dt / steps, steps)
 
     def measure(self) -> tuple[Array, Array]:
         """Positions and velocities as the sensors give them, each of shape (n,)."""
@@ -133,40 +133,32 @@ class Plant:
 
 
 @njit(cache=True, nogil=True)
-def _arrest(model: Array, q: Array, qdot: Array, held: Flags) -> None:
+def _arrest(links: Links, q: Array, qdot: Array, held: Flags) -> None:
     """Bring the held joints to rest by an impulse in their own bearings.
 
     Of all motions with the held joints at rest, the one nearest in kinetic energy: with M from the
     held and the free joints, M_ff v_f' = M_ff v_f + M_fh v_h.
     """
     n = q.size
-    inertia, _ = dynamics.inertia_and_bias(model, q, np.zeros(n))
+    inertia, _ = dynamics.inertia_and_bias(links, q, np.zeros(n))
     momentum = inertia @ qdot
-    bias = dynamics.inertia_and_bias(model, q, np.zeros(n))[1]
+    bias = dynamics.inertia_and_bias(links, q, np.zeros(n))[1]
     # acceleration() solves M_ff x_f = (tau - bias)_f with x_h = 0: here for velocities.
-    qdot[:] = dynamics.acceleration(model, q, np.zeros(n), momentum + bias, held)
+    qdot[:] = dynamics.acceleration(links, q, np.zeros(n), momentum + bias, held)
 
 
 @njit(cache=True, nogil=True)
-def _integrate(
-    model: Array,
-    q: Array,
-    qdot: Array,
-    tau: Array,
-    h: float,
-    steps: int,
-    locked: Flags,
-    lower: Array,
-    upper: Array,
-    stopped: Flags,
-) -> None:
+def _integrate(links: Links, joints: _Joints, tau: Array, h: float, steps: int) -> None:
+    """Steps of the classical Runge-Kutta rule for q'' = M^-1 (tau - N), with stops."""
+    q, qdot, locked = joints.q, joints.qdot, joints.locked
+    lower, upper, stopped = joints.lower, joints.upper, joints.stopped
     n = q.size
     held = np.empty(n, np.bool_)
     for _ in range(steps):
         # A joint at its stop that is pushed outwards stays there; the others share the load.
         held[:] = locked
         while True:
-            a1 = dynamics.acceleration(model, q, qdot, tau, held)
+            a1 = dynamics.acceleration(links, q, qdot, tau, held)
             more = False
             for i in range(n):
                 at_low = q[i] <= lower[i] and qdot[i] <= 0.0 and a1[i] < 0.0
@@ -178,11 +170,11 @@ def _integrate(
                 break
         v1 = qdot
         v2 = qdot + 0.5 * h * a1
-        a2 = dynamics.acceleration(model, q + 0.5 * h * v1, v2, tau, held)
+        a2 = dynamics.acceleration(links, q + 0.5 * h * v1, v2, tau, held)
         v3 = qdot + 0.5 * h * a2
-        a3 = dynamics.acceleration(model, q + 0.5 * h * v2, v3, tau, held)
+        a3 = dynamics.acceleration(links, q + 0.5 * h * v2, v3, tau, held)
         v4 = qdot + h * a3
-        a4 = dynamics.acceleration(model, q + h * v3, v4, tau, held)
+        a4 = dynamics.acceleration(links, q + h * v3, v4, tau, held)
         q += h / 6.0 * (v1 + 2.0 * v2 + 2.0 * v3 + v4)
         qdot += h / 6.0 * (a1 + 2.0 * a2 + 2.0 * a3 + a4)
         hit = False
@@ -199,4 +191,4 @@ def _integrate(
         if hit:
             for i in range(n):
                 held[i] = locked[i] or (stopped[i] and held[i])
-            _arrest(model, q, qdot, held)
+            _arrest(links, q, qdot, held)

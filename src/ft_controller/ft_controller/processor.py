@@ -7,595 +7,358 @@ page and stamped when it is complete:
     votes     comparison vector, working-set suggestion, and the checksums of what was read (echo)
     result    the torques of the joints that were shared out to this processor
 
-| controller      | data          | compared   | result                |
-|-----------------|---------------|------------|-----------------------|
-| serial          |               |            | processor 0: all      |
-| parallel        |               |            | joints i mod p        |
-| high_tolerance  | M, N          | M          | own joints' tau       |
-| lower_tolerance | diagonal of M | the same   | own rows of M, N, tau |
-| echo            | M, N, tau     | M, N, tau  | (data are voted on)   |
+Which controller has which rounds is the business of :mod:`~ft_controller.controllers`.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from ft_controller import voting
-from ft_controller.atomics import (
-    checksum,
-    combine,
-    exit_now,
-    fence,
-    load_acquire,
-    now_ns,
-    pause,
-    sleep_until,
-    store_release,
-)
+from ft_controller.atomics import fence, load_acquire, now_ns, pause, sleep_until
+from ft_controller.controllers import Controller, compared_size, data_size, redundant
 from ft_controller.dynamics import (
-    WORK_ROWS,
+    JOINT,
+    WORK,
     commanded,
     inertia_row,
     outer_sums,
     torque_element,
 )
-from ft_controller.layout import (
-    BODY,
-    CREW_ALIVE,
-    CREW_WORDS,
-    FAULT_WORDS,
-    HEAD,
-    IN_AWAITED,
-    IN_GRACE,
-    IN_HARD,
-    IN_MODE,
-    IN_NEXT,
-    IN_QUORUM,
-    IN_RELEASE,
-    IN_SCHEME,
-    IN_TICK,
-    IN_TOLERANCE,
-    IN_WORKING,
-    INPUT_VECTORS,
+from ft_controller.fault_injection import (
+    STUCK,
+    accused_by,
+    draw,
+    obstruct,
+    publish,
+    publish_two_faced,
+    spoil,
 )
+from ft_controller.faults import FaultKind
+from ft_controller.messages import FAULT, INPUT, Layout, Shared, alive_set, read_message
+from ft_controller.voting import Comparison
 
-__all__ = [
-    "CONTROLLERS",
-    "ECHO",
-    "HIGH",
-    "LOWER",
-    "PARALLEL",
-    "SERIAL",
-    "alive_set",
-    "read_message",
-    "serve",
-]
+__all__ = ["Private", "serve", "warm"]
 
 Words = NDArray[np.int64]
 Array = NDArray[np.float64]
-
-CONTROLLERS = ("serial", "parallel", "high_tolerance", "lower_tolerance", "echo")
-SERIAL, PARALLEL, HIGH, LOWER, ECHO = range(5)
-
-(
-    _NONE,
-    _WRONG,
-    _NAN,
-    _STUCK,
-    _SLOW,
-    _SILENT,
-    _CRASH,
-    _TWO_FACED,
-    _COLLUDING,
-    _CORRUPTED,
-    _LYING,
-    _WILD,
-) = range(12)
+Records = NDArray[np.void]
 
 _LEAD_NS = 120_000  # awake this long before the next tick is due
 
 
+class Private(NamedTuple):
+    """The memory that a processor has for itself.
+
+    Attributes:
+        header: Inputs of the tick, shape (1,), of :data:`~ft_controller.messages.INPUT`.
+        joints: Shape (n,), of :data:`~ft_controller.dynamics.JOINT`.
+        fault: The own fault, shape (1,), of :data:`~ft_controller.messages.FAULT`.
+        links: The arm, shape (n,), of :data:`~ft_controller.dynamics.LINK`.
+        work: Shape (n,), of :data:`~ft_controller.dynamics.WORK`.
+        data: M row by row, N, tau.
+        bits: The same memory as integers.
+        message: What was read of another, or is to be published: set word and data.
+        values: The same memory as floats.
+        comparison: What was found of each processor, shape (p,).
+        echo: Checksums of what was read of each, shape (p,).
+        owner: Who computes each joint, shape (n,).
+        stuck: A value that is stuck, of the data and of the diagonal, shape (2,).
+        clock: Scratch, two words.
+    """
+
+    header: Records
+    joints: Records
+    fault: Records
+    links: Records
+    work: Records
+    data: Array
+    bits: Words
+    message: Words
+    values: Array
+    comparison: Words
+    echo: Words
+    owner: Words
+    stuck: Records
+    clock: Words
+
+    @classmethod
+    def of(cls, layout: Layout, links: Records) -> Private:
+        """The memory of a processor of an arm."""
+        p, n = layout.p, layout.n
+        data = np.zeros(layout.data)
+        values = np.zeros(1 + max(layout.data, 2 * p, 2 * n))
+        stuck = np.zeros(2, STUCK)
+        stuck["onset"] = -1
+        return cls(
+            header=np.zeros(1, INPUT),
+            joints=np.zeros(n, JOINT),
+            fault=np.zeros(1, FAULT),
+            links=links.copy(),
+            work=np.zeros(n, WORK),
+            data=data,
+            bits=data.view(np.int64),
+            message=values.view(np.int64),
+            values=values,
+            comparison=np.zeros(p, np.int64),
+            echo=np.zeros(p, np.int64),
+            owner=np.zeros(n, np.int64),
+            stuck=stuck,
+            clock=np.zeros(2, np.int64),
+        )
+
+
 @njit(cache=True, nogil=True)
-def alive_set(crew: Words, p: int) -> int:
-    """The processors whose processes are alive, as the nursery knows."""
-    group = 0
-    for k in range(p):
-        if load_acquire(crew, k * CREW_WORDS + CREW_ALIVE) != 0:
-            group |= 1 << k
+def _compute(own: Private) -> int:
+    """Compute what all compute; returns how many data that are."""
+    header, fault, stuck = own.header[0], own.fault[0], own.stuck[0]
+    controller, element = header.controller, fault.element
+    joints, work, data, bits = own.joints, own.work, own.data, own.bits
+    n = joints.size
+    nn = n * n
+    outer_sums(own.links, joints["q"], joints["qdot"], work)
+    commanded(joints, work)
+    for i in range(n):
+        data[nn + i] = work[i].bias
+    spoil(fault, element, data, bits, nn, n, stuck)
+    if controller in (Controller.HIGH_TOLERANCE, Controller.ECHO):
+        for i in range(n):
+            inertia_row(work, i, data[i * n : (i + 1) * n])
+        spoil(fault, element, data, bits, 0, nn, stuck)
+    if controller == Controller.ECHO:
+        for i in range(n):
+            data[nn + n + i] = 0.0
+            if joints[i].locked == 0.0:
+                data[nn + n + i] = torque_element(
+                    data[i * n : (i + 1) * n], data[nn + i], work["acceleration"]
+                )
+        spoil(fault, element, data, bits, nn + n, n, stuck)
+    elif controller == Controller.LOWER_TOLERANCE:
+        row = own.values[:n]
+        for i in range(n):
+            inertia_row(work, i, row)
+            data[i] = row[i]
+        if element < nn and element % (n + 1) == 0:
+            # The diagonal lies elsewhere here.
+            spoil(fault, element // (n + 1), data, bits, 0, n, own.stuck[1])
+    return data_size(controller, n) if redundant(controller) else 0
+
+
+@njit(cache=True, nogil=True)
+def _compare(me: int, tick: int, count: int, shared: Shared, own: Private) -> None:
+    """Read the data of all and compare them with the own, as they come in."""
+    header, comparison, echo, clock = own.header[0], own.comparison, own.echo, own.clock
+    theirs = own.values[1:]
+    controller = header.controller
+    compared = compared_size(controller, own.joints.size)
+    comparison[:] = Comparison.MISSING
+    echo[:] = 0
+    comparison[me] = Comparison.SAME
+    echo[me] = shared.data.checksum[me, tick & 1]
+    for k in range(count):
+        if not math.isfinite(own.data[k]):
+            comparison[me] = Comparison.NOT_FINITE
+    seen = 1 << me
+    same = 1
+    began = now_ns(clock)
+    while True:
+        for j in range(comparison.size):
+            if voting.has(seen, j):
+                continue
+            found, echoed = read_message(shared.data, j, tick, count, own.message)
+            if found == Comparison.MISSING:
+                continue
+            seen |= 1 << j
+            echo[j] = echoed
+            if found == Comparison.SAME:
+                if voting.equal(own.data, theirs, 0, compared, header.tolerance) >= 0:
+                    found = Comparison.DIFFERS
+                    for k in range(count):
+                        if not math.isfinite(theirs[k]):
+                            found = Comparison.NOT_FINITE
+                else:
+                    same += 1
+            comparison[j] = found
+        alive = alive_set(shared.processes)
+        if header.awaited & alive & ~seen == 0:
+            return
+        now = now_ns(clock)
+        if now > header.deadline or load_acquire(shared.input.control, 0) != tick:
+            return
+        # The votes of echo decide nothing, they only tell who lies: no reason to wait on, and
+        # nobody can make another late by being late.
+        if now > header.release + header.grace and (
+            controller == Controller.ECHO
+            or same >= min(header.quorum, voting.members(header.working_set & alive))
+        ):
+            return
+        pause(clock, now - began)
+
+
+@njit(cache=True, nogil=True)
+def _vote(me: int, tick: int, shared: Shared, own: Private) -> None:
+    """Publish comparisons and echoes, with those that were found to be the same as a suggestion."""
+    p = own.comparison.size
+    fault = own.fault[0]
+    if fault.kind == FaultKind.LYING_VOTE:
+        victim = accused_by(me, fault.seed, p)
+        own.comparison[victim] = Comparison.DIFFERS
+        if draw(fault.seed, 3) % 2 == 0:
+            own.echo[victim] ^= 1 << 20
+    suggestion = 0
+    for j in range(p):
+        own.message[j] = own.comparison[j]
+        own.message[p + j] = own.echo[j]
+        if own.comparison[j] == Comparison.SAME:
+            suggestion |= 1 << j
+    publish(me, tick, shared.votes, suggestion, own.message[: 2 * p], fault, own.clock)
+
+
+@njit(cache=True, nogil=True)
+def _elect(tick: int, shared: Shared, own: Private) -> int:
+    """Wait for the votes of all; returns who is left for the rest of this tick."""
+    header, clock = own.header[0], own.clock
+    working = header.working_set
+    p = own.comparison.size
+    against = np.zeros(p, np.int64)
+    voted = 0
+    began = now_ns(clock)
+    while True:
+        for j in range(p):
+            if voting.has(voted, j):
+                continue
+            found, _ = read_message(shared.votes, j, tick, 2 * p, own.message)
+            if found == Comparison.MISSING:
+                continue
+            voted |= 1 << j
+            if found == Comparison.SAME and voting.has(working, j):
+                for k in range(p):
+                    if k != j and voting.accused(own.message[1 + k]):
+                        against[k] += 1
+            elif found == Comparison.BAD_CHECKSUM:
+                against[j] += p
+        alive = alive_set(shared.processes)
+        if header.awaited & alive & ~voted == 0:
+            break
+        now = now_ns(clock)
+        if now > header.deadline or load_acquire(shared.input.control, 0) != tick:
+            break
+        present = voting.members(voted & working)
+        if now > header.release + 2 * header.grace and present >= min(
+            header.quorum, voting.members(working & alive)
+        ):
+            break
+        pause(clock, now - began)
+    group = working & voted
+    for j in range(p):
+        if voting.voted_out(against[j], working, j):
+            group &= ~(1 << j)
     return group
 
 
 @njit(cache=True, nogil=True)
-def read_message(page: Words, base: int, count: int, tick: int, out: Words) -> tuple[int, int]:
-    """Copy a message of ``count`` data words of a tick: (SAME, MISSING or BAD_CHECKSUM, echo).
-
-    ``out`` gets the set word and the data (out[0], out[BODY - 2 ..]). A message that is written
-    again during the copy counts as not there yet, if its stamp tells.
-
-    The echo stands for all that was read, the claimed checksum too. A writer that writes a tick
-    twice can be overtaken unnoticed, because both versions carry the same stamp: the reader has the
-    checksum of one and data of the other. Two readers with the same echo have read the same words,
-    so they find the same.
-    """
-    if load_acquire(page, base) != tick:
-        return voting.MISSING, 0
-    claimed = page[base + 1]
-    for k in range(BODY - 2 + count):
-        out[k] = page[base + 2 + k]
-    fence()
-    if load_acquire(page, base) != tick:
-        return voting.MISSING, 0
-    found = checksum(out, 0, BODY - 2 + count, tick)
-    if found != claimed:
-        return voting.BAD_CHECKSUM, combine(found, claimed)
-    return voting.SAME, found
-
-
-@njit(cache=True, nogil=True)
-def _stamp(page: Words, base: int, count: int, tick: int) -> None:
-    """Checksum and stamp of a message whose words are in place."""
-    page[base + 1] = checksum(page, base + 2, BODY - 2 + count, tick)
-    store_release(page, base, tick)
-
-
-@njit(cache=True, nogil=True)
-def _draw(seed: int, salt: int) -> int:
-    """A non-negative number from a seed."""
-    x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(salt) * np.uint64(
-        0xD1B54A32D192ED03
-    )
-    x ^= x >> np.uint64(29)
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(32)
-    return np.int64(x & np.uint64(0x7FFFFFFF))  # type: ignore[return-value]
-
-
-@njit(cache=True, nogil=True)
-def _spoil(
-    fault: Words,
-    magnitude: float,
-    data: Array,
-    bits: Words,
-    first: int,
-    count: int,
-    held: Array,
-    held_since: Words,
-) -> None:
-    """Carry out a fault of the data on data[first : first + count], if its element is there."""
-    kind = fault[0]
-    k = fault[1]
-    if k < first or k >= first + count:
-        return
-    if kind in (_WRONG, _COLLUDING):
-        before = bits[k]
-        if magnitude != 0.0:
-            data[k] += magnitude
-        if bits[k] == before:
-            bits[k] = before ^ 1
-    elif kind == _NAN:
-        data[k] = math.nan
-    elif kind == _STUCK:
-        if held_since[0] != fault[2] or held_since[1] != k:
-            held_since[0] = fault[2]
-            held_since[1] = k
-            held[0] = data[k]
-        data[k] = held[0]
-
-
-@njit(cache=True, nogil=True)
-def _obstruct(
-    fault: Words,
-    magnitude: float,
-    stage: int,
-    stages: int,
-    hard: int,
-    grace: int,
-    pages: Array,
-    me: int,
-    clock: Words,
-) -> bool:
-    """Carry out a fault of time or of life before a round; False: say nothing in this tick."""
-    kind = fault[0]
-    if kind not in (_SLOW, _SILENT, _CRASH, _WILD) or _draw(fault[3], 1) % stages != stage:
-        return True
-    if kind == _SILENT:
-        return False
-    if kind == _CRASH:
-        exit_now(70)
-    if kind == _WILD:
-        # A wild pointer into a neighbour's page: the memory protection answers with SIGSEGV.
-        other = (me + 1 + _draw(fault[3], 2) % (pages.shape[0] - 1)) % pages.shape[0]
-        pages[other, _draw(fault[3], 3) % pages.shape[1]] = 1.0e9
-    if kind == _SLOW:
-        now = now_ns(clock)
-        until = now + np.int64(magnitude * 1e9) if magnitude > 0.0 else max(hard, now) + grace
-        sleep_until(clock, until)
-    return True
-
-
-@njit(cache=True, nogil=True)
-def _publish(
-    fault: Words,
-    page: Words,
-    base: int,
-    count: int,
-    tick: int,
-    bits: Words,
-    group: int,
-    clock: Words,
-) -> None:
-    """Write a message once, stamp it; a processor with corrupted memory damages it afterwards."""
-    store_release(page, base, 0)
-    fence()
-    page[base + 2] = group
-    for k in range(3, BODY):
-        page[base + k] = 0
-    for k in range(count):
-        page[base + BODY + k] = bits[k]
-    if fault[0] == _CORRUPTED:
-        page[base + 1] = checksum(page, base + 2, BODY - 2 + count, tick)
-        victim = base + BODY + _draw(fault[3], 4) % count
-        flip = np.int64(1) << (_draw(fault[3], 5) % 63)
-        if _draw(fault[3], 6) % 2 == 0:
-            page[victim] ^= flip
-            store_release(page, base, tick)
-        else:
-            # After the stamp: some readers may have the good copy, others the bad one.
-            store_release(page, base, tick)
-            until = now_ns(clock) + _draw(fault[3], 7) % 20_000
-            while now_ns(clock) < until:
-                pause(clock, 0)
-            page[victim] ^= flip
-        return
-    _stamp(page, base, count, tick)
-
-
-@njit(cache=True, nogil=True)
-def _publish_two_faced(
-    fault: Words,
-    magnitude: float,
-    pages: Words,
-    me: int,
-    base: int,
-    votes: int,
-    count: int,
-    tick: int,
-    data: Array,
-    bits: Words,
-    hard: int,
-    clock: Words,
-) -> None:
-    """Show one version, wait until somebody may have read it, show another; both well-formed."""
-    k = fault[1] % count
-    good = bits[k]
-    wrong_first = _draw(fault[3], 8) % 2 == 0
-    faces = 2 + _draw(fault[3], 9) % 3
-    none = np.zeros(4, np.int64)
-    for face in range(faces):
-        bits[k] = good
-        if (face % 2 == 0) == wrong_first:
-            if magnitude != 0.0:
-                data[k] += magnitude
-            if bits[k] == good:
-                bits[k] = good ^ 1
-        _publish(none, pages[me], base, count, tick, bits, 0, clock)
-        if face + 1 < faces:
-            began = now_ns(clock)
-            wait = 2_000 + _draw(fault[3], 10 + face) % 40_000
-            while True:
-                now = now_ns(clock)
-                if now > hard or now - began > wait:
-                    break
-                voted = False
-                for j in range(pages.shape[0]):
-                    if j != me and load_acquire(pages[j], votes) == tick:
-                        voted = True
-                if voted:
-                    break
-                pause(clock, 0)
-    bits[k] = good
-
-
-@njit(cache=True, nogil=True)
-def _tick(
-    me: int,
-    p: int,
-    n: int,
-    tick: int,
-    slot: int,
-    votes_at: int,
-    result_at: int,
-    pages: Words,
-    pages_f: Array,
-    entry: Words,
-    crew: Words,
-    inp: Words,
-    inp_f: Array,
-    model: Array,
-    work: Array,
-    data: Array,
-    bits: Words,
-    buffer: Words,
-    buffer_f: Array,
-    comparison: Words,
-    echo: Words,
-    owner: Words,
-    row: Array,
-    held: Array,
-    held_since: Words,
-    clock: Words,
-) -> None:
-    """One tick: compute, compare, vote, share out."""
-    mode = inp[IN_MODE]
-    working = inp[IN_WORKING]
-    scheme = inp[IN_SCHEME]
-    quorum = inp[IN_QUORUM]
-    grace = inp[IN_GRACE]
-    hard = inp[IN_HARD]
-    release = inp[IN_RELEASE]
-    tolerance = inp_f[IN_TOLERANCE]
-    v = HEAD
-    q = inp_f[v : v + n]
-    qdot = inp_f[v + n : v + 2 * n]
-    locked = inp_f[v + 7 * n : v + 8 * n]
-    at = HEAD + INPUT_VECTORS * n + FAULT_WORDS * me
-    fault = inp[at : at + 4]
-    magnitude = inp_f[at + 4]
-    nn = n * n
-    base = (tick & 1) * slot
-    mine = pages[me]
-    stages = 3 if mode in (HIGH, LOWER) else (2 if mode == ECHO else 1)
-
-    if not _obstruct(fault, magnitude, 0, stages, hard, grace, pages_f, me, clock):
-        return
-    outer_sums(model, q, qdot, work)
-    commanded(
-        q,
-        qdot,
-        inp_f[v + 2 * n : v + 3 * n],
-        inp_f[v + 3 * n : v + 4 * n],
-        inp_f[v + 4 * n : v + 5 * n],
-        inp_f[v + 5 * n : v + 6 * n],
-        inp_f[v + 6 * n : v + 7 * n],
-        locked,
-        work[11],
-    )
-    for i in range(n):
-        data[nn + i] = work[10, i]
-    _spoil(fault, magnitude, data, bits, nn, n, held, held_since)
-
-    # Round 1: the data that all compute.
-    count = 0
-    if mode in (HIGH, ECHO):
-        for i in range(n):
-            inertia_row(work, i, data[i * n : (i + 1) * n])
-        _spoil(fault, magnitude, data, bits, 0, nn, held, held_since)
-        count = nn + n
-        if mode == ECHO:
-            for i in range(n):
-                data[nn + n + i] = 0.0
-                if locked[i] == 0.0:
-                    data[nn + n + i] = torque_element(
-                        data[i * n : (i + 1) * n], data[nn + i], work[11]
-                    )
-            _spoil(fault, magnitude, data, bits, nn + n, n, held, held_since)
-            count = nn + 2 * n
-    elif mode == LOWER:
-        for i in range(n):
-            inertia_row(work, i, row)
-            data[i] = row[i]
-        if fault[1] < nn and fault[1] % (n + 1) == 0:
-            # An element of the diagonal has another place here.
-            there = fault[1]
-            fault[1] = there // (n + 1)
-            _spoil(fault, magnitude, data, bits, 0, n, held[1:], held_since[2:])
-            fault[1] = there
-        count = n
-    group = working
-    if count > 0:
-        if fault[0] == _TWO_FACED:
-            _publish_two_faced(
-                fault,
-                magnitude,
-                pages,
-                me,
-                base,
-                base + votes_at,
-                count,
-                tick,
-                data,
-                bits,
-                hard,
-                clock,
-            )
-        else:
-            _publish(fault, mine, base, count, tick, bits, 0, clock)
-
-        # Round 2: compare, suggest a working set, echo what was read.
-        compared = nn if mode == HIGH else count
-        comparison[:] = voting.MISSING
-        echo[:] = 0
-        comparison[me] = voting.SAME
-        echo[me] = mine[base + 1]
-        for k in range(count):
-            if not math.isfinite(data[k]):
-                comparison[me] = voting.NOT_FINITE
-        seen = 1 << me
-        same = 1
-        began = now_ns(clock)
-        while True:
-            for j in range(p):
-                if (seen >> j) & 1 or load_acquire(pages[j], base) != tick:
-                    continue
-                found, echoed = read_message(pages[j], base, count, tick, buffer)
-                if found == voting.MISSING:
-                    continue
-                seen |= 1 << j
-                echo[j] = echoed
-                if found == voting.SAME:
-                    first = voting.equal(data, buffer_f[BODY - 2 :], 0, compared, tolerance)
-                    if first >= 0:
-                        found = voting.DIFFERS
-                        for k in range(count):
-                            if not math.isfinite(buffer_f[BODY - 2 + k]):
-                                found = voting.NOT_FINITE
-                    else:
-                        same += 1
-                comparison[j] = found
-            alive = alive_set(crew, p)
-            if inp[IN_AWAITED] & alive & ~seen == 0:
-                break
-            now = now_ns(clock)
-            if now > hard or load_acquire(entry, 0) != tick:
-                break
-            # The votes of echo decide nothing, they only tell who lies: no reason to wait on, and
-            # nobody can make another late by being late.
-            if now > release + grace and (
-                mode == ECHO or same >= min(quorum, voting.members(working & alive))
-            ):
-                break
-            pause(clock, now - began)
-        if not _obstruct(fault, magnitude, 1, stages, hard, grace, pages_f, me, clock):
-            return
-        if fault[0] == _LYING:
-            victim = (me + 1 + _draw(fault[3], 2) % (p - 1)) % p
-            comparison[victim] = voting.DIFFERS
-            if _draw(fault[3], 3) % 2 == 0:
-                echo[victim] ^= 1 << 20
-        suggestion = 0
-        for j in range(p):
-            buffer[j] = comparison[j]
-            buffer[p + j] = echo[j]
-            if comparison[j] == voting.SAME:
-                suggestion |= 1 << j
-        _publish(fault, mine, base + votes_at, 2 * p, tick, buffer, suggestion, clock)
-        if mode == ECHO:
-            return
-
-        # The votes of all decide who is left for the rest of this tick.
-        votes = np.zeros(p, np.int64)
-        voted = 0
-        began = now_ns(clock)
-        while True:
-            for j in range(p):
-                if (voted >> j) & 1 or load_acquire(pages[j], base + votes_at) != tick:
-                    continue
-                found, _ = read_message(pages[j], base + votes_at, 2 * p, tick, buffer)
-                if found == voting.MISSING:
-                    continue
-                voted |= 1 << j
-                if found == voting.SAME and (working >> j) & 1:
-                    for k in range(p):
-                        if k != j and voting.accused(buffer[BODY - 2 + k]):
-                            votes[k] += 1
-                elif found == voting.BAD_CHECKSUM:
-                    votes[j] += p
-            alive = alive_set(crew, p)
-            if inp[IN_AWAITED] & alive & ~voted == 0:
-                break
-            now = now_ns(clock)
-            if now > hard or load_acquire(entry, 0) != tick:
-                break
-            present = voting.members(voted & working)
-            if now > release + 2 * grace and present >= min(
-                quorum, voting.members(working & alive)
-            ):
-                break
-            pause(clock, now - began)
-        group = working & voted
-        for j in range(p):
-            if voting.voted_out(votes[j], working, j):
-                group &= ~(1 << j)
-        if not _obstruct(fault, magnitude, 2, stages, hard, grace, pages_f, me, clock):
-            return
-
-    # Round 3: the torques that are shared out.
-    if mode == SERIAL:
+def _share_out(me: int, tick: int, group: int, shared: Shared, own: Private) -> None:
+    """Compute and publish the torques that are this processor's in a group."""
+    header, fault, stuck, owner = own.header[0], own.fault[0], own.stuck[0], own.owner
+    controller, joints, data, bits = header.controller, own.joints, own.data, own.bits
+    p, n = own.comparison.size, joints.size
+    bias, tau = n * n, n * n + n
+    if controller == Controller.SERIAL:
         owner[:] = 0
-    elif mode == PARALLEL:
+    elif controller == Controller.PARALLEL:
         for i in range(n):
             owner[i] = i % p
     else:
-        voting.assign(group, p, scheme, locked, owner)
-    tau = nn + n
+        voting.assign(group, p, header.reconfiguration, joints["locked"], owner)
     mine_any = False
     for i in range(n):
         data[tau + i] = 0.0
         if owner[i] == me:
             mine_any = True
-            if locked[i] == 0.0:
-                line = data[i * n : (i + 1) * n]
-                if mode != HIGH:
-                    inertia_row(work, i, line)
-                    _spoil(fault, magnitude, data, bits, i * n, n, held, held_since)
-                data[tau + i] = torque_element(line, data[nn + i], work[11])
-    if count == 0 and not mine_any:
+            if joints[i].locked == 0.0:
+                row = data[i * n : (i + 1) * n]
+                if controller != Controller.HIGH_TOLERANCE:
+                    inertia_row(own.work, i, row)
+                    spoil(fault, fault.element, data, bits, i * n, n, stuck)
+                # tau_i = sum_j M_ij qddot_j + N_i
+                data[tau + i] = torque_element(row, data[bias + i], own.work["acceleration"])
+    if not redundant(controller) and not mine_any:
         return
-    _spoil(fault, magnitude, data, bits, tau, n, held, held_since)
+    spoil(fault, fault.element, data, bits, tau, n, stuck)
     for i in range(n):
-        buffer[i] = bits[tau + i]
-        buffer[n + i] = owner[i] == me
-    _publish(fault, mine, base + result_at, 2 * n, tick, buffer, group, clock)
+        own.message[i] = bits[tau + i]
+        own.message[n + i] = owner[i] == me
+    publish(me, tick, shared.result, group, own.message[: 2 * n], fault, own.clock)
 
 
 @njit(cache=True, nogil=True)
-def serve(
-    me: int,
-    p: int,
-    n: int,
-    slot: int,
-    input_slot: int,
-    votes_at: int,
-    result_at: int,
-    pages: Words,
-    pages_f: Array,
-    entry: Words,
-    entry_f: Array,
-    crew: Words,
-    model: Array,
-) -> None:
+def _tick(me: int, tick: int, shared: Shared, own: Private) -> None:
+    """One tick: compute, compare, vote, share out."""
+    header, fault, pages = own.header[0], own.fault[0], shared.data.body
+    controller = header.controller
+    stages = 1
+    if redundant(controller):
+        stages = 2 if controller == Controller.ECHO else 3
+    if not obstruct(me, 0, stages, fault, header, pages, own.clock):
+        return
+    count = _compute(own)
+    group = header.working_set
+    if count > 0:
+        bits = own.bits[:count]
+        if fault.kind == FaultKind.TWO_FACED:
+            messages = (shared.data, shared.votes)
+            publish_two_faced(me, tick, messages, own.data, bits, fault, header.deadline, own.clock)
+        else:
+            publish(me, tick, shared.data, 0, bits, fault, own.clock)
+        _compare(me, tick, count, shared, own)
+        if not obstruct(me, 1, stages, fault, header, pages, own.clock):
+            return
+        _vote(me, tick, shared, own)
+        if controller == Controller.ECHO:
+            return
+        group = _elect(tick, shared, own)
+        if not obstruct(me, 2, stages, fault, header, pages, own.clock):
+            return
+    _share_out(me, tick, group, shared, own)
+
+
+@njit(cache=True, nogil=True)
+def _take_inputs(me: int, tick: int, shared: Shared, own: Private) -> bool:
+    """Copy the inputs of a tick; whether they are those of this tick."""
+    slot = tick & 1
+    inputs = shared.input
+    if load_acquire(inputs.stamp, slot) != tick:
+        return False
+    own.header[0] = inputs.header[slot]
+    own.fault[0] = inputs.faults[slot, me]
+    for i in range(own.joints.size):
+        own.joints[i] = inputs.joints[slot, i]
+    fence()
+    return load_acquire(inputs.stamp, slot) == tick
+
+
+@njit(cache=True, nogil=True)
+def serve(me: int, shared: Shared, own: Private) -> None:
     """Answer every tick until the voter says stop. Waits by sleeping, then yielding.
 
     Args:
         me: Number of this processor.
-        p: Number of processors.
-        n: Number of joints.
-        slot: Length of a slot in a processor's page [words].
-        input_slot: Length of a slot in the input block [words].
-        votes_at: Offset of the votes in a slot [words].
-        result_at: Offset of the results in a slot [words].
-        pages: All processors' pages, shape (p, page_words); only row ``me`` may be written.
-        pages_f: The same memory as floats.
-        entry: The input block.
-        entry_f: The same memory as floats.
-        crew: The crew block.
-        model: The arm, shape (6, n); private to this process.
+        shared: The shared memory; only the own page may be written.
+        own: The memory that is private to this process.
     """
-    clock = np.zeros(2, np.int64)
-    inp_f = np.zeros(input_slot)
-    inp = inp_f.view(np.int64)
-    work = np.zeros((WORK_ROWS, n))
-    data = np.zeros(n * n + 2 * n)
-    bits = data.view(np.int64)
-    buffer_f = np.zeros(BODY + n * n + 2 * n + 2 * p)
-    buffer = buffer_f.view(np.int64)
-    comparison = np.zeros(p, np.int64)
-    echo = np.zeros(p, np.int64)
-    owner = np.zeros(n, np.int64)
-    row = np.zeros(n)
-    held = np.zeros(2)
-    held_since = np.full(4, -1, np.int64)
-    last = load_acquire(entry, 0)
+    clock, control = own.clock, shared.input.control
+    last = load_acquire(control, 0)
     due = 0
     began = now_ns(clock)
     while True:
-        tick = load_acquire(entry, 0)
+        tick = load_acquire(control, 0)
         if tick == last:
-            if load_acquire(entry, 1) != 0:
+            if load_acquire(control, 1) != 0:
                 return
             now = now_ns(clock)
             if due > now + _LEAD_NS and due < now + 100_000_000:
@@ -605,39 +368,15 @@ def serve(
                 pause(clock, now - began)
             continue
         last = tick
-        start = HEAD + (tick & 1) * input_slot
-        if load_acquire(entry, start + IN_TICK) == tick:
-            for k in range(input_slot):
-                inp[k] = entry[start + k]
-            fence()
-            if load_acquire(entry, start + IN_TICK) == tick:
-                due = inp[IN_NEXT]
-                _tick(
-                    me,
-                    p,
-                    n,
-                    tick,
-                    slot,
-                    votes_at,
-                    result_at,
-                    pages,
-                    pages_f,
-                    entry,
-                    crew,
-                    inp,
-                    inp_f,
-                    model,
-                    work,
-                    data,
-                    bits,
-                    buffer,
-                    buffer_f,
-                    comparison,
-                    echo,
-                    owner,
-                    row,
-                    held,
-                    held_since,
-                    clock,
-                )
+        if _take_inputs(me, tick, shared, own):
+            due = own.header[0].next_due
+            _tick(me, tick, shared, own)
         began = now_ns(clock)
+
+
+def warm(links: Records) -> None:
+    """Compile, or load, what a processor runs, before the first one is forked."""
+    layout = Layout(3, links.size)
+    shared = layout.private()
+    shared.input.control[1] = 1  # stop: serve returns at once
+    serve(0, shared, Private.of(layout, links))

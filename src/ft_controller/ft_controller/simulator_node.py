@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,101 +12,37 @@ from kin_interfaces.srv import LockJoint, SetJointLimits
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker
 
-from ft_controller.arm_parameters import ArmParameters, joint_index, joint_values
-from ft_controller.claim import Contender
+from ft_controller.conversions import joint_index, joint_values, limits_of
 from ft_controller.errors import ArmError
-from ft_controller.governor import Limits
+from ft_controller.exclusive_publisher import ExclusivePublisher
+from ft_controller.limits import Limits
 from ft_controller.markers import ACTUAL, arm_marker
+from ft_controller.parameters import SimulatorParameters
 from ft_controller.plant import Plant
 from ft_controller.scheduling import SIMULATOR, raised
-from kin_core import checks
-from kin_core.errors import InvalidInput
 from kin_core.loop import PeriodicLoop
 from kin_core.task import Task
-from kin_ros.arrays import from_field, to_field
+from kin_ros.arrays import to_field
 from kin_ros.node import KinNode, run
-from kin_ros.parameters import parameter
 from kin_ros.qos import COMMAND, STATE
 
-__all__ = ["ArmSimulator", "SimulatorParameters", "main"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SimulatorParameters(ArmParameters):
-    """Parameters of the node."""
-
-    rate: float = parameter(
-        500.0, "joint states per second [Hz]", minimum=1.0, maximum=10000.0, read_only=True
-    )
-    start: tuple[float, ...] = parameter(
-        (0.3, 0.4, 0.5, 0.6), "positions at the start [rad]", read_only=True
-    )
-    realtime_priority: int = parameter(
-        0,
-        "as that of the controller; the simulation runs with SCHED_FIFO one above; 0: ordinary",
-        minimum=0,
-        maximum=90,
-        read_only=True,
-    )
-    model_error: float = parameter(
-        0.05,
-        "relative error of the parameters that the controller believes in",
-        minimum=0.0,
-        maximum=0.5,
-        read_only=True,
-    )
-    position_noise: float = parameter(
-        0.0,
-        "standard deviation of measured positions [rad]",
-        minimum=0.0,
-        maximum=1.0,
-        read_only=True,
-    )
-    velocity_noise: float = parameter(
-        0.0,
-        "standard deviation of measured velocities [rad/s]",
-        minimum=0.0,
-        maximum=10.0,
-        read_only=True,
-    )
-    seed: int = parameter(1, "of noise and model error", minimum=0, read_only=True)
-    command_timeout: float = parameter(
-        0.2,
-        "without a command for so long the drives take over: no torque, brakes on [s]",
-        minimum=0.001,
-        maximum=60.0,
-    )
-    brake_damping: float = parameter(
-        40.0,
-        "highest rate at which the brakes work then; 0: the arm coasts [1/s]",
-        minimum=0.0,
-        maximum=1000.0,
-    )
-    claim_time: float = parameter(
-        1.0,
-        "look so long for another simulated arm on the topic before moving; 0: do not look [s]",
-        minimum=0.0,
-        maximum=60.0,
-        read_only=True,
-    )
-
-    def check(self) -> None:
-        """Refuse a start that does not fit."""
-        super().check()
-        if len(self.start) != len(self.joints):
-            raise InvalidInput("start", f"needs {len(self.joints)} values")
-        for low, q, high in zip(self.lower, self.start, self.upper, strict=True):
-            if not low <= q <= high:
-                raise InvalidInput("start", f"{q:g} is out of the limits {low:g} to {high:g}")
+__all__ = ["ArmSimulator", "main"]
 
 
 class ArmSimulator(KinNode[SimulatorParameters]):
-    """The simulated arm as a node; the integration has a thread of its own."""
+    """The simulated arm as a node; the integration has a thread of its own.
+
+    Attributes:
+        plant: The simulated arm, while the node is configured.
+        claim: The publisher of joint states, or the wait for it, while the node is active.
+    """
+
+    plant: Plant
 
     def __init__(self, **node_arguments: Any) -> None:
         super().__init__("arm_simulator", SimulatorParameters, **node_arguments)
         self._loop: PeriodicLoop | None = None
-        self._claim: Contender | None = None
+        self.claim: ExclusivePublisher | None = None
         self._guard_plant = threading.Lock()
         self._guard_states = threading.Lock()
 
@@ -133,7 +68,7 @@ class ArmSimulator(KinNode[SimulatorParameters]):
     def configure(self) -> None:
         """Put the arm at its start, offer the services."""
         now = self.parameters
-        self._plant = self._new_plant()
+        self.plant = self._new_plant()
         self._torque = np.zeros(len(now.joints))
         self._brakes = Limits.of(now.arm(), stop_damping=now.brake_damping).damping
         self._commanded = 0.0
@@ -149,7 +84,7 @@ class ArmSimulator(KinNode[SimulatorParameters]):
         """Let time run."""
         period = 1.0 / self.parameters.rate
         self._last = time.monotonic()
-        self._claim = Contender(
+        self.claim = ExclusivePublisher(
             self,
             JointState,
             "joint_states",
@@ -167,22 +102,22 @@ class ArmSimulator(KinNode[SimulatorParameters]):
         if self._loop is not None:
             self._loop.stop()
             self._loop = None
-        if self._claim is not None:
-            self._claim.close()
-            self._claim = None
+        if self.claim is not None:
+            self.claim.close()
+            self.claim = None
 
     def _contend(self) -> None:
         """Look for another simulated arm on the same topic: there must be one."""
-        claim = self._claim
+        claim = self.claim
         if claim is None:
             return
         before = claim.sentence
         with self._guard_states:  # nobody publishes while a publisher is taken back
-            claim.look(time.monotonic(), lambda _: None)
+            news = claim.look(time.monotonic(), lambda _: None)
+        if news:
+            self.get_logger().warning(claim.sentence)
         if claim.sentence:
             self.diagnostics.fault(claim.sentence, warning=True)
-            if claim.sentence != before:
-                self.get_logger().warning(claim.sentence)
         elif before:
             self.diagnostics.healthy()
 
@@ -193,7 +128,7 @@ class ArmSimulator(KinNode[SimulatorParameters]):
     def _step(self) -> None:
         now = time.monotonic()
         with self._guard_states:
-            claim = self._claim
+            claim = self.claim
             if claim is None or claim.publisher is None:
                 self._last = now  # the arm rests until it is known to be the only one
                 return
@@ -208,8 +143,8 @@ class ArmSimulator(KinNode[SimulatorParameters]):
         dt = min(now - self._last, 5.0 / self.parameters.rate)
         self._last = now
         with self._guard_plant:
-            self._plant.step(torque, dt, braking)
-            q, qdot = self._plant.measure()
+            self.plant.step(torque, dt, braking)
+            q, qdot = self.plant.measure()
         if not np.isfinite(q).all():
             raise ArmError("effort", "the arm has flown apart")
         self._message.header.stamp = self.get_clock().now().to_msg()
@@ -221,22 +156,15 @@ class ArmSimulator(KinNode[SimulatorParameters]):
     def _lock(self, request: LockJoint.Request, task: Task) -> LockJoint.Response:
         joint = joint_index(self.parameters.joints, request.joint)
         with self._guard_plant:
-            self._plant.lock(joint, request.locked)
+            self.plant.lock(joint, request.locked)
         return LockJoint.Response()
 
     def _set_limits(self, request: SetJointLimits.Request, task: Task) -> SetJointLimits.Response:
-        names = list(request.joints)
-        if not names:
-            raise ArmError("joints", "must name at least one joint")
-        low = checks.shape("lower", from_field(request.lower, "float64"), (len(names),))
-        high = checks.shape("upper", from_field(request.upper, "float64"), (len(names),))
-        where = [joint_index(self.parameters.joints, name, "joints") for name in names]
-        if not (low < high).all():
-            raise ArmError("lower", "must be below upper")
+        where, low, high = limits_of(request, self.parameters.joints)
         with self._guard_plant:
-            lower, upper = self._plant.lower.copy(), self._plant.upper.copy()
+            lower, upper = self.plant.lower.copy(), self.plant.upper.copy()
             lower[where], upper[where] = low, high
-            self._plant.set_limits(lower, upper)
+            self.plant.set_limits(lower, upper)
         return SetJointLimits.Response()
 
     def _draw(self) -> None:
@@ -244,7 +172,7 @@ class ArmSimulator(KinNode[SimulatorParameters]):
         if self._markers.get_subscription_count() == 0:
             return
         with self._guard_plant:
-            points = self._plant.arm.points(self._plant.q)
+            points = self.plant.arm.points(self.plant.q)
         stamp = self.get_clock().now().to_msg()
         self._markers.publish(arm_marker(points, ACTUAL, self.parameters.frame, stamp))
 

@@ -7,22 +7,19 @@ than half.
 from __future__ import annotations
 
 import math
+from enum import IntEnum
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 __all__ = [
-    "BALANCED",
-    "DIFFERS",
-    "MISSING",
-    "NOT_FINITE",
-    "BAD_CHECKSUM",
-    "ROUND_ROBIN",
-    "SAME",
+    "Comparison",
+    "Reconfiguration",
     "accused",
     "assign",
     "equal",
+    "has",
     "members",
     "quorum",
     "voted_out",
@@ -31,10 +28,31 @@ __all__ = [
 Words = NDArray[np.int64]
 Array = NDArray[np.float64]
 
-# What a comparison can find; the numbers are those of kin_interfaces/FtProcessor.
-SAME, DIFFERS, MISSING, BAD_CHECKSUM, NOT_FINITE, TWO_FACED, LYING_VOTE, CRASHED = range(8)
 
-ROUND_ROBIN, BALANCED = 0, 1
+class Comparison(IntEnum):
+    """What a comparison can find; the numbers are those of kin_interfaces/FtProcessor."""
+
+    SAME = 0
+    DIFFERS = 1
+    MISSING = 2
+    BAD_CHECKSUM = 3
+    NOT_FINITE = 4
+    TWO_FACED = 5
+    LYING_VOTE = 6
+    CRASHED = 7
+
+
+class Reconfiguration(IntEnum):
+    """How the work of a failed processor is shared out anew."""
+
+    ROUND_ROBIN = 0
+    BALANCED = 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def has(group: int, k: int) -> bool:
+    """Whether a set has processor k."""
+    return (group >> k) & 1 != 0
 
 
 @njit(cache=True, nogil=True)
@@ -78,7 +96,11 @@ def equal(a: Array, b: Array, start: int, count: int, tolerance: float) -> int:
 @njit(cache=True, nogil=True)
 def accused(comparison: int) -> bool:
     """Whether a comparison speaks of wrong data; to be late is judged by time, not by vote."""
-    return comparison in (DIFFERS, BAD_CHECKSUM, NOT_FINITE)
+    return comparison in (
+        Comparison.DIFFERS,
+        Comparison.BAD_CHECKSUM,
+        Comparison.NOT_FINITE,
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -102,17 +124,17 @@ def assign(working: int, p: int, scheme: int, locked: Array, owner: Words) -> No
     if working == 0:
         owner[:] = -1
         return
-    if scheme == ROUND_ROBIN:
+    if scheme == Reconfiguration.ROUND_ROBIN:
         for i in range(n):
             k = i % p
-            while (working >> k) & 1 == 0:
+            while not has(working, k):
                 k = (k - 1) % p
             owner[i] = k
         return
     load = np.zeros(p, np.int64)
     for i in range(n):
         owner[i] = -1
-        if (working >> (i % p)) & 1:
+        if has(working, i % p):
             owner[i] = i % p
             if locked[i] == 0.0:
                 load[i % p] += 1
@@ -125,7 +147,7 @@ def assign(working: int, p: int, scheme: int, locked: Array, owner: Words) -> No
         low = _least(load, working)
         high = low
         for k in range(p):
-            if (working >> k) & 1 and load[k] > load[high]:
+            if has(working, k) and load[k] > load[high]:
                 high = k
         if load[high] - load[low] < 2:
             return
@@ -141,6 +163,6 @@ def assign(working: int, p: int, scheme: int, locked: Array, owner: Words) -> No
 def _least(load: Words, working: int) -> int:
     best = -1
     for k in range(load.size):
-        if (working >> k) & 1 and (best < 0 or load[k] < load[best]):
+        if has(working, k) and (best < 0 or load[k] < load[best]):
             best = k
     return best

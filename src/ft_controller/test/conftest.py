@@ -1,4 +1,4 @@
-"""Crews are slow to start: the tests that need no special one share them."""
+"""Replica groups are slow to start: the tests that need no special one share them."""
 
 import os
 import time
@@ -9,7 +9,7 @@ import numpy as np
 import psutil
 import pytest
 
-from ft_controller import Arm, Crew, Timing, dynamics
+from ft_controller import Arm, ReplicaGroup, Timing, dynamics
 
 SETTINGS = {
     "timing": Timing.lockstep(),
@@ -19,29 +19,17 @@ SETTINGS = {
 }
 
 
-def reference(arm, q, v, qd, vd=None, ad=None, kp=100.0, kd=20.0, locked=None):
+def reference(arm, q, v, qd, locked=0.0):
     """Equation (2) by one undisturbed processor."""
-    n = arm.n
-    zero = np.zeros(n)
-    return dynamics.computed_torque(
-        arm.model,
-        np.asarray(q, float),
-        np.asarray(v, float),
-        np.asarray(qd, float),
-        zero if vd is None else vd,
-        zero if ad is None else ad,
-        np.full(n, kp),
-        np.full(n, kd),
-        zero if locked is None else np.asarray(locked, float),
-    )
+    return dynamics.computed_torque(arm.links, dynamics.joints(q, v, qd, locked=locked))
 
 
 class Bench:
-    """A crew that controls an arm which is moved along a made-up path: no two ticks are alike."""
+    """A replica group and an arm that is moved along a made-up path: no two ticks are alike."""
 
-    def __init__(self, crew):
-        self.crew = crew
-        self.arm = crew.arm
+    def __init__(self, group):
+        self.group = group
+        self.arm = group.arm
         self.t = 0.0
 
     def inputs(self):
@@ -53,8 +41,8 @@ class Bench:
         self.t += 1e-3
         q, v, qd = self.inputs()
         zero = np.zeros(self.arm.n)
-        result = self.crew.tick(q, v, qd, zero, zero, self.t)
-        return result, reference(self.arm, q, v, qd, locked=self.crew.locked)
+        result = self.group.tick(q, v, qd, zero, zero, self.t)
+        return result, reference(self.arm, q, v, qd, locked=self.group.locked)
 
     def run(self, ticks):
         """Count of right, wrong and missing torques."""
@@ -73,53 +61,53 @@ class Bench:
         """Tick until something holds."""
         end = time.monotonic() + seconds
         while not condition():
-            assert time.monotonic() < end, [vars(p) for p in self.crew.processors()]
+            assert time.monotonic() < end, [vars(p) for p in self.group.processors()]
             self.tick()
 
     def clean(self):
         """No faults, everybody works."""
-        self.crew.clear_faults()
-        everybody = (1 << self.crew.p) - 1
-        self.until(lambda: self.crew._alive() == everybody)
-        self.crew.reset()
-        self.crew._st[:, 0] = 0  # the errors of earlier tests
-        self.crew.set_controller("echo", "balanced")
+        self.group.clear_faults()
+        everybody = (1 << self.group.p) - 1
+        self.until(lambda: self.group.alive == everybody)
+        self.group.reset()
+        self.group.forget_errors()
+        self.group.set_controller("echo", "balanced")
         for joint in range(self.arm.n):
-            self.crew.lock(joint, False)
+            self.group.lock(joint, False)
         # A process that was stopped or slow needs a moment to answer again.
         quiet = 0
         end = time.monotonic() + 30.0
         while quiet < 3:
-            assert time.monotonic() < end, [vars(p) for p in self.crew.processors()]
+            assert time.monotonic() < end, [vars(p) for p in self.group.processors()]
             self.tick()
-            fine = all(p.state == "WORKING" for p in self.crew.processors())
+            fine = all(p.state == "WORKING" for p in self.group.processors())
             quiet = quiet + 1 if fine else 0
             if not fine:
-                self.crew.reset()
+                self.group.reset()
 
 
 @pytest.fixture(scope="session")
-def crews():
-    """Crews by number of processors, started when first asked for."""
+def groups():
+    """Replica groups by number of processors, started when first asked for."""
     started = {}
 
     def get(p=4):
         if p not in started:
-            crew = Crew(Arm.four_link(), processors=p, **SETTINGS)
-            crew.start()
-            started[p] = Bench(crew)
+            group = ReplicaGroup(Arm.four_link(), processors=p, **SETTINGS)
+            group.start()
+            started[p] = Bench(group)
         started[p].clean()
         return started[p]
 
     yield get
     for bench in started.values():
-        bench.crew.close()
+        bench.group.close()
 
 
 @pytest.fixture
-def bench(crews):
+def bench(groups):
     """Four processors, undisturbed."""
-    return crews(4)
+    return groups(4)
 
 
 def family(pid):
@@ -133,12 +121,11 @@ def family(pid):
 def gone(processes, seconds=10.0):
     """Whether all of them end (zombies count as ended)."""
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        left = [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
-        if not left:
-            return True
+    while any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in processes):
+        if time.monotonic() > end:
+            return False
         time.sleep(0.02)
-    return False
+    return True
 
 
 def shared_memory():

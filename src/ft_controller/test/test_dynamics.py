@@ -58,9 +58,7 @@ def test_golden_inertia_bias_and_torque():
     assert inertia[3, 3] == pytest.approx(0.0133333333333333, rel=1e-14)
     golden = [0.1971135903433969, 0.33801660311540677, 0.20917533466222138, 0.05217995688020956]
     assert bias == pytest.approx(golden, rel=2e-15)
-    zero = np.zeros(4)
-    gains = np.full(4, 100.0), np.full(4, 20.0)
-    tau = dynamics.computed_torque(arm.model, Q, V, np.full(4, 0.5), zero, zero, *gains, zero)
+    tau = dynamics.computed_torque(arm.links, dynamics.joints(Q, V, np.full(4, 0.5)))
     golden = [226.55314061998874, 114.63863050894949, 38.59558637959735, 5.748465077806805]
     assert tau == pytest.approx(golden, rel=2e-15)
 
@@ -87,10 +85,9 @@ def test_torque_within_2e15_of_pinocchio(n):
         q, v = random.uniform(-1, 1, n), random.uniform(-0.1, 0.1, n)
         qd = q + random.uniform(0.0, 0.1, n)
         a = 100.0 * (qd - q) - 20.0 * v
-        zero, gains = np.zeros(n), (np.full(n, 100.0), np.full(n, 20.0))
         theirs = pin.rnea(model, data, q, v, a)
         scale = np.abs(theirs).max()
-        ours = dynamics.computed_torque(arm.model, q, v, qd, zero, zero, *gains, zero)
+        ours = dynamics.computed_torque(arm.links, dynamics.joints(q, v, qd))
         assert np.abs(ours - theirs).max() <= 2e-15 * scale
         assert np.abs(arm.inverse_dynamics(q, v, a) - theirs).max() <= 2e-15 * scale
 
@@ -171,14 +168,14 @@ def test_a_row_has_the_same_bits_whoever_computes_it():
     for n in (1, 3, 4, 16):
         arm = Arm.rods(n)
         q, v = random.uniform(-2, 2, (2, n))
-        whole, bias = dynamics.inertia_and_bias(arm.model, q, v)
-        work = np.empty((dynamics.WORK_ROWS, n))
+        whole, bias = dynamics.inertia_and_bias(arm.links, q, v)
+        work = np.empty(n, dynamics.WORK)
         for i in reversed(range(n)):
-            dynamics.outer_sums(arm.model, q, v, work)
+            dynamics.outer_sums(arm.links, q, v, work)
             row = np.empty(n)
             dynamics.inertia_row(work, i, row)
             assert row.tobytes() == whole[i].tobytes()
-            assert work[10, i] == bias[i]
+            assert work[i]["bias"] == bias[i]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from ft_controller import ArmError
 from ft_controller.node import FtController
 from ft_controller.simulator_node import ArmSimulator
 from kin_ros.qos import COMMAND, SENSOR, STATE
@@ -37,7 +38,7 @@ CONTROLLER = {
     "claim_time": 0.4,
 }
 SIMULATOR = {"rate": 100.0, "claim_time": 0.4}
-#: The governor's limit, and what its ramp adds to it [rad/s].
+#: The safety supervisor's limit, and what its ramp adds to it [rad/s].
 FASTEST = 20.0
 
 
@@ -196,13 +197,13 @@ def test_states_are_as_old_as_their_stamps_say(ros):
         for _ in range(20):
             fed.publish(age)
             time.sleep(0.005)
-        assert not fed.node._loop.fresh, age
-        assert fed.node._loop.crew.governor.state == 0
+        assert not fed.node.control.fresh, age
+        assert fed.node.control.group.safety.state == 0
     fed.until(FtStatus.RUN)
     stopped = fed.until(FtStatus.STOPPED, age=10.0)
     assert "joint states are missing or too old" in stopped.reason
     fed.publish(age=-0.01)  # within the tolerance
-    assert wait_until(lambda: fed.node._loop.fresh, 10.0)
+    assert wait_until(lambda: fed.node.control.fresh, 10.0)
 
 
 def test_states_without_stamps_are_as_old_as_their_arrival(ros):
@@ -261,7 +262,7 @@ def test_a_second_controller_refuses_to_drive_and_says_so(ros):
     status = ros.listen(FtStatus, "ft_controller/status")
     wait_until(lambda: status and status[-1].state == FtStatus.RUN, 40.0, "the first one")
     other = ros.add(FtController, CONTROLLER)
-    told = wait_until(lambda: other._claim.sentence, 20.0, "a word of the second one")
+    told = wait_until(lambda: other.claim.sentence, 20.0, "a word of the second one")
     assert "/ft_controller publishes on /joint_torques too: not driving" in told
     wait_until(
         lambda: any(s.state == FtStatus.IDLE and s.reason == told for s in status),
@@ -271,18 +272,15 @@ def test_a_second_controller_refuses_to_drive_and_says_so(ros):
     wait_until(lambda: other.diagnostics.status().message == told, 20.0, "its diagnostics")
     time.sleep(1.5)
     # The first one goes on, alone: nobody else has a publisher there.
-    assert first._claim.publisher is not None and other._claim.publisher is None
+    assert first.claim.publisher is not None and other.claim.publisher is None
     assert len(first.get_publishers_info_by_topic("/joint_torques")) == 1
-    assert first._loop.crew.governor.state != 4
+    assert first.control.group.safety.state != 4
     # What is asked of the second one is refused.
-    try:
-        other._driven()
-        raise AssertionError("it would drive")
-    except Exception as error:
-        assert "not driving" in str(error)
+    with pytest.raises(ArmError, match="not driving"):
+        other.driven()
     # When the first one has gone, it is the second one's turn.
     ros.run_on(first, first.trigger_deactivate)
-    wait_until(lambda: other._claim.publisher is not None, 20.0, "the second one")
+    wait_until(lambda: other.claim.publisher is not None, 20.0, "the second one")
 
 
 def test_of_two_that_start_at_once_one_drives(ros):
@@ -290,13 +288,13 @@ def test_of_two_that_start_at_once_one_drives(ros):
     wait_until(lambda: all(node.active for node in pair), 120.0, "both active")
 
     def driving():
-        return [node for node in pair if node._claim.publisher is not None]
+        return [node for node in pair if node.claim.publisher is not None]
 
     wait_until(driving, 40.0, "one that drives")
     time.sleep(1.5)
     assert len(driving()) == 1
     (waiting,) = [node for node in pair if node not in driving()]
-    assert "not driving" in waiting._claim.sentence
+    assert "not driving" in waiting.claim.sentence
 
 
 def test_a_stranger_on_the_topic_stops_the_arm(ros):
@@ -311,7 +309,7 @@ def test_a_stranger_on_the_topic_stops_the_arm(ros):
     request = SetController.Request(reset=True)
     assert ros.call(SetController, "ft_controller/set_controller", request).status.code == 0
     wait_until(lambda: status[-1].state == FtStatus.RUN, 20.0, "RUN again")
-    assert node._claim.sentence == ""
+    assert node.claim.sentence == ""
 
 
 def test_a_second_simulated_arm_stays_still(ros):
@@ -319,10 +317,10 @@ def test_a_second_simulated_arm_stays_still(ros):
     arms = [ros.add(ArmSimulator, SIMULATOR) for _ in range(2)]
 
     def moving():
-        return [arm for arm in arms if arm._claim.publisher is not None]
+        return [arm for arm in arms if arm.claim.publisher is not None]
 
     def waiting():
-        return [arm for arm in arms if "not driving" in arm._claim.sentence]
+        return [arm for arm in arms if "not driving" in arm.claim.sentence]
 
     wait_until(lambda: len(moving()) == 1 and len(waiting()) == 1, 20.0, "one arm, one that waits")
     assert moving() != waiting()
@@ -332,5 +330,5 @@ def test_a_second_simulated_arm_stays_still(ros):
 def test_entry_parameters_change_while_it_runs(ros):
     node = ros.add(FtController, CONTROLLER)
     node.set_parameters([Parameter("plan_speed", value=0.5), Parameter("pause_time", value=0.2)])
-    wait_until(lambda: node._loop._follower.entry.speed == 0.5, 20.0, "the new speed")
-    wait_until(lambda: node._loop._follower.entry.pause == 0.2, 20.0, "the new pause")
+    wait_until(lambda: node.control.entry.speed == 0.5, 20.0, "the new speed")
+    wait_until(lambda: node.control.entry.pause == 0.2, 20.0, "the new pause")

@@ -104,7 +104,7 @@ def test_moves_to_a_goal_while_a_processor_lies(ros):
     tip = arm.controller.parameters.arm().end_effector(goal)
     assert tip[:2] == pytest.approx([0.6, 0.8], abs=1e-6)
     wait_until(
-        lambda: np.abs(arm.simulator._plant.q - goal).max() < 0.02, 60.0, "the arm at its goal"
+        lambda: np.abs(arm.simulator.plant.q - goal).max() < 0.02, 60.0, "the arm at its goal"
     )
     # On a busy machine a tick may pass without a quorum in time; that holds and goes on.
     arm.wait(lambda s: s.state == FtStatus.RUN)
@@ -231,16 +231,16 @@ def test_controllers_locked_joints_limits_and_trajectories(ros):
     assert ros.call(LockJoint, "arm_simulator/lock_joint", request).status.code == 0
     answer = ros.call(LockJoint, "ft_controller/lock_joint", request)
     assert answer.status.code == SolveStatus.SUCCESS and len(answer.owners) == 4
-    jammed = arm.simulator._plant.q[2]
+    jammed = arm.simulator.plant.q[2]
     assert arm.call(MoveArm, "move_arm", x=0.8, y=0.6).status.code == SolveStatus.SUCCESS
     goal = np.array([0.8, 0.6])
     truth = arm.controller.parameters.arm()
     wait_until(
-        lambda: np.abs(truth.end_effector(arm.simulator._plant.q)[:2] - goal).max() < 0.03,
+        lambda: np.abs(truth.end_effector(arm.simulator.plant.q)[:2] - goal).max() < 0.03,
         60.0,
         "the goal with a locked joint",
     )
-    assert arm.simulator._plant.q[2] == jammed
+    assert arm.simulator.plant.q[2] == jammed
     request.locked = False
     assert ros.call(LockJoint, "arm_simulator/lock_joint", request).status.code == 0
     assert ros.call(LockJoint, "ft_controller/lock_joint", request).status.code == 0
@@ -258,18 +258,18 @@ def test_controllers_locked_joints_limits_and_trajectories(ros):
             SetJointLimits, "set_joint_limits", joints=["joint_1"], lower=lower, upper=upper
         )
         assert answer.status.code == SolveStatus.INVALID_INPUT
-    before = arm.controller._loop.following
+    before = arm.controller.control.following
     publisher = ros.publisher(JointTrajectory, "joint_trajectory", COMMAND)
     point = JointTrajectoryPoint(positions=[2.5, 0.0, 0.0, 0.0])
     point.time_from_start.sec = 2
     publisher.publish(JointTrajectory(joint_names=JOINTS, points=[point]))
     time.sleep(0.5)
-    assert arm.controller._loop.following is before
+    assert arm.controller.control.following is before
     point = JointTrajectoryPoint(positions=[0.5, 1.0])
     point.time_from_start.sec = 2
     publisher.publish(JointTrajectory(joint_names=["joint_2", "joint_1"], points=[point]))
     wait_until(
-        lambda: np.abs(arm.simulator._plant.q[:2] - [1.0, 0.5]).max() < 0.02, 60.0, "the point"
+        lambda: np.abs(arm.simulator.plant.q[:2] - [1.0, 0.5]).max() < 0.02, 60.0, "the point"
     )
 
 
@@ -332,11 +332,11 @@ def test_no_orphans_and_no_memory_left_however_the_node_ends(ros, processes, end
         assert node.returncode in (0, -signal.SIGINT, -signal.SIGTERM)
 
 
-def test_a_killed_nursery_is_replaced_and_one_reset_brings_the_arm_back(ros):
+def test_a_killed_process_supervisor_is_replaced_and_one_reset_brings_the_arm_back(ros):
     arm = Arm(ros, hold_time=0.1, ramp_time=0.1)
     arm.whole()
     old = [p.pid for p in arm.status[-1].processors]
-    os.kill(arm.controller._crew.nursery_pid, signal.SIGKILL)
+    os.kill(arm.controller.group.supervisor_pid, signal.SIGKILL)
     stopped = arm.wait(lambda s: s.state == FtStatus.STOPPED)
     assert "control begins when 3 of them agree" in stopped.reason, stopped.reason
     answer = arm.call(SetController, "set_controller", reset=True)

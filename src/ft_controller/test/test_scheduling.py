@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from ft_controller import Arm, Crew
+from ft_controller import Arm, ReplicaGroup
 from ft_controller.scheduling import PROCESSORS, SIMULATOR, VOTER, raise_thread, raised
 
 
@@ -51,17 +51,17 @@ def test_a_call_raises_its_own_thread_once_and_no_other():
 @pytest.mark.skipif(not allowed(), reason="real-time priorities are not allowed here")
 def test_voter_above_simulator_above_processors():
     zero = np.zeros(4)
-    with Crew(Arm.four_link(), realtime_priority=3) as crew:
+    with ReplicaGroup(Arm.four_link(), realtime_priority=3) as group:
         # Whoever starts the processors is not the one who votes.
         assert priority()[0] == os.SCHED_OTHER
 
         def vote():
-            assert crew.tick(zero, zero, zero, zero, zero, 0.0).voted
+            assert group.tick(zero, zero, zero, zero, zero, 0.0).voted
             return priority()
 
         voter = in_thread(vote)
         simulator = in_thread(lambda: (raise_thread(3, SIMULATOR), priority())[1])
-        processors = [priority(pid) for pid in crew.pids]
+        processors = [priority(pid) for pid in group.pids]
         assert [voter, simulator, *processors] == [(os.SCHED_FIFO, k) for k in (5, 4, 3, 3, 3, 3)]
         # What is started from the voting thread is ordinary again.
-        assert priority(crew.nursery_pid)[0] == os.SCHED_OTHER
+        assert priority(group.supervisor_pid)[0] == os.SCHED_OTHER

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ft_controller import Fault, Timing, voting
+from ft_controller.voting import Reconfiguration
 
 
 def test_quorum_is_more_than_half_of_the_working_set():
@@ -47,18 +48,20 @@ def owners(working, p, scheme, n, locked=()):
 
 
 def test_round_robin_gives_a_failed_processors_joint_to_its_left_neighbour():
-    assert owners(0b1111, 4, voting.ROUND_ROBIN, 4) == [0, 1, 2, 3]
-    assert owners(0b1101, 4, voting.ROUND_ROBIN, 4) == [0, 0, 2, 3]
-    assert owners(0b1001, 4, voting.ROUND_ROBIN, 4) == [0, 0, 0, 3]
-    assert owners(0b1110, 4, voting.ROUND_ROBIN, 4) == [3, 1, 2, 3]
-    assert owners(0b0100, 4, voting.ROUND_ROBIN, 4) == [2, 2, 2, 2]
-    assert owners(0, 4, voting.ROUND_ROBIN, 4) == [-1] * 4
+    assert owners(0b1111, 4, Reconfiguration.ROUND_ROBIN, 4) == [0, 1, 2, 3]
+    assert owners(0b1101, 4, Reconfiguration.ROUND_ROBIN, 4) == [0, 0, 2, 3]
+    assert owners(0b1001, 4, Reconfiguration.ROUND_ROBIN, 4) == [0, 0, 0, 3]
+    assert owners(0b1110, 4, Reconfiguration.ROUND_ROBIN, 4) == [3, 1, 2, 3]
+    assert owners(0b0100, 4, Reconfiguration.ROUND_ROBIN, 4) == [2, 2, 2, 2]
+    assert owners(0, 4, Reconfiguration.ROUND_ROBIN, 4) == [-1] * 4
 
 
 def test_balanced_spreads_what_round_robin_heaps_up():
-    assert sorted(owners(0b1001, 4, voting.BALANCED, 4)) == [0, 0, 3, 3]
-    heaped = np.bincount(owners(0b0000000011111111, 16, voting.ROUND_ROBIN, 16), minlength=16)
-    spread = np.bincount(owners(0b0000000011111111, 16, voting.BALANCED, 16), minlength=16)
+    assert sorted(owners(0b1001, 4, Reconfiguration.BALANCED, 4)) == [0, 0, 3, 3]
+    heaped = np.bincount(
+        owners(0b0000000011111111, 16, Reconfiguration.ROUND_ROBIN, 16), minlength=16
+    )
+    spread = np.bincount(owners(0b0000000011111111, 16, Reconfiguration.BALANCED, 16), minlength=16)
     assert heaped.max() == 9
     assert spread.max() == 2
 
@@ -68,10 +71,10 @@ def test_balanced_spreads_what_round_robin_heaps_up():
 def test_every_joint_has_a_working_owner_and_balanced_is_balanced(p, n, data):
     working = data.draw(st.integers(1, (1 << p) - 1))
     locked = data.draw(st.sets(st.integers(0, n - 1), max_size=n))
-    for scheme in (voting.ROUND_ROBIN, voting.BALANCED):
+    for scheme in (Reconfiguration.ROUND_ROBIN, Reconfiguration.BALANCED):
         owner = owners(working, p, scheme, n, locked)
         assert all((working >> k) & 1 for k in owner)
-        if scheme == voting.BALANCED:
+        if scheme == Reconfiguration.BALANCED:
             load = [
                 sum(owner[i] == k and i not in locked for i in range(n))
                 for k in range(p)
@@ -82,23 +85,27 @@ def test_every_joint_has_a_working_owner_and_balanced_is_balanced(p, n, data):
 
 def test_the_processor_of_a_locked_joint_relieves_the_others():
     # Processor 1 has failed and joint 3 is locked: processor 3 has nothing to do but 1's work.
-    assert owners(0b1101, 4, voting.BALANCED, 4, locked=[3]) == [0, 3, 2, 3]
+    assert owners(0b1101, 4, Reconfiguration.BALANCED, 4, locked=[3]) == [0, 3, 2, 3]
     # Eight joints on four processors, joints 0 and 4 locked: processor 0 would have none.
     load = np.bincount(
-        [k for i, k in enumerate(owners(0b1111, 4, voting.BALANCED, 8, [0, 4])) if i not in (0, 4)]
+        [
+            k
+            for i, k in enumerate(owners(0b1111, 4, Reconfiguration.BALANCED, 8, [0, 4]))
+            if i not in (0, 4)
+        ]
     )
     assert load.tolist() == [1, 1, 2, 2] or sorted(load.tolist()) == [1, 1, 2, 2]
 
 
-def test_who_answers_but_does_not_vote_counts_for_the_torque(crews):
+def test_who_answers_but_does_not_vote_counts_for_the_torque(groups):
     """Seed 0 falls silent after its data: with another that is wrong, three still agree."""
-    bench = crews(4)
-    bench.crew.set_timing(Timing(grace=0.01, hard=5.0, late=0.05, probe=0.0005, stall=0.0))
-    bench.crew.inject(Fault((0,), "wrong_element", 0.0, 10.0, 22, 0.5), bench.t)
-    bench.crew.inject(Fault((1,), "silent", 0.0, 10.0, seed=0), bench.t)
+    bench = groups(4)
+    bench.group.set_timing(Timing(grace=0.01, hard=5.0, late=0.05, probe=0.0005, stall=0.0))
+    bench.group.inject(Fault((0,), "wrong_element", 0.0, 10.0, 22, 0.5), bench.t)
+    bench.group.inject(Fault((1,), "silent", 0.0, 10.0, seed=0), bench.t)
     result, tau = bench.tick()
     assert result.voted and (result.torque == tau).all()
-    bench.crew.set_timing(Timing.lockstep())
+    bench.group.set_timing(Timing.lockstep())
 
 
 KINDS = ("wrong_element", "nan", "silent", "corrupted_memory", "crash")
@@ -125,9 +132,9 @@ def expected(p, pattern):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("p", [3, 4, 5])
-def test_truth_table_of_every_pattern_of_up_to_two_faults(crews, p):
-    bench = crews(p)
-    crew = bench.crew
+def test_truth_table_of_every_pattern_of_up_to_two_faults(groups, p):
+    bench = groups(p)
+    group = bench.group
     counts = {}
     for pattern in patterns(p):
         want = expected(p, pattern)
@@ -135,24 +142,24 @@ def test_truth_table_of_every_pattern_of_up_to_two_faults(crews, p):
             # tau of joint 2, so that wrong values would go straight to a motor; unequal errors.
             # Seed 4: silent from the first round on, damaged before anybody reads.
             size = 1.0 if kind == "colluding" else 0.5 + who[0]
-            crew.inject(Fault(who, kind, 0.0, 10.0, element=22, magnitude=size, seed=4), bench.t)
+            group.inject(Fault(who, kind, 0.0, 10.0, element=22, magnitude=size, seed=4), bench.t)
         if want == "held" and any(kind == "silent" for _, kind in pattern):
             # Nobody will come: no need to wait for long.
-            crew.set_timing(Timing(grace=0.01, hard=0.05, late=0.05, probe=0.0005, stall=0.0))
+            group.set_timing(Timing(grace=0.01, hard=0.05, late=0.05, probe=0.0005, stall=0.0))
         result, tau = bench.tick()
         got = "held"
         if result.voted:
             got = "masked" if (result.torque == tau).all() else "outvoted"
-        assert got == want, (p, pattern, [vars(x) for x in crew.processors()])
+        assert got == want, (p, pattern, [vars(x) for x in group.processors()])
         counts[got] = counts.get(got, 0) + 1
         if got == "masked":
             # Named, by what it did; the honest ones stay.
             honest = ((1 << p) - 1) & ~sum(1 << k for who, _ in pattern for k in who)
-            assert crew.working_set & honest == honest
+            assert group.working_set & honest == honest
             for who, kind in pattern:
                 if kind in ("wrong_element", "nan", "corrupted_memory", "colluding"):
-                    assert all(not (crew.working_set >> k) & 1 for k in who), (pattern, who)
-        crew.set_timing(Timing.lockstep())
+                    assert all(not (group.working_set >> k) & 1 for k in who), (pattern, who)
+        group.set_timing(Timing.lockstep())
         bench.clean()
     assert counts["masked"] >= 16
     assert (counts.get("outvoted", 0) == 3) == (p == 3)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import importlib
 import threading
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ import numpy as np
 from gpu_kinematics.call import Call, Group, rows_of
 from gpu_kinematics.errors import BackendError, DeltaInput
 from gpu_kinematics.kernels import OPS
-from gpu_kinematics.render import MODES
+from gpu_kinematics.render import MODES, render_c
 
 __all__ = ["THREADS", "CudaBackend", "find_cupy", "options", "source"]
 
@@ -31,13 +30,12 @@ THREADS = 128
 _MOST_BLOCKS = 65535
 #: Robots per chunk when a batch on the host is streamed.
 CHUNK = 1 << 20
-_FILES = {np.dtype(np.float64): "delta_f64.cu", np.dtype(np.float32): "delta_f32.cu"}
+_PRECISION = {np.dtype(np.float64): "f64", np.dtype(np.float32): "f32"}
 
 
 def source(dtype: Any) -> str:
     """CUDA C of all kernels in a precision."""
-    name = _FILES[np.dtype(dtype)]
-    return resources.files("gpu_kinematics.rendered").joinpath(name).read_text(encoding="utf-8")
+    return render_c(_PRECISION[np.dtype(dtype)])
 
 
 def options(mode: str) -> tuple[str, ...]:

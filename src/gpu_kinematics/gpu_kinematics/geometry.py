@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gpu_kinematics.errors import DeltaInput
-from gpu_kinematics.kernels import GEOMETRY
+from gpu_kinematics.kernels import rows as rows_in
+from gpu_kinematics.kernels.records import Robot
 
 __all__ = ["SEED_GEOMETRY", "THETA", "Geometry", "Limits"]
 
@@ -90,7 +91,7 @@ class Geometry:
         n = 1 if self.count is None else self.count
         R, La, Lb = (np.broadcast_to(array, (n,)) for array in lengths.values())
         th = np.broadcast_to(angles if angles.ndim == 2 else angles[:, None], (3, n))
-        rows = np.empty((len(GEOMETRY), n))
+        rows = np.empty((rows_in(Robot), n))
         with np.errstate(all="ignore"):
             rows[:7] = (
                 *(R, La, Lb, 1.0 / La, R / La),

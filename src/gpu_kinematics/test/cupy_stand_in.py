@@ -10,7 +10,7 @@ import types
 
 import numpy as np
 
-from gpu_kinematics.host_c import HostC
+from benchmarks.baselines.host_c import HostC
 
 
 class Recorder:

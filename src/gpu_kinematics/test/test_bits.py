@@ -6,24 +6,13 @@ import numpy as np
 import pytest
 from delta_oracles import run_both, same_bits
 
+from benchmarks.baselines.host_c import HostC
 from gpu_kinematics.cpu import CpuBackend
-from gpu_kinematics.host_c import HostC
 from gpu_kinematics.kernels import OPS
-from gpu_kinematics.render import files
 
 needs_compiler = pytest.mark.skipif(
     not (shutil.which("g++") or shutil.which("clang++")), reason="no C++ compiler"
 )
-
-
-def test_rendered_files_are_what_the_text_says():
-    from importlib import resources
-
-    folder = resources.files("gpu_kinematics.rendered")
-    for name, text in files().items():
-        assert folder.joinpath(name).read_text(encoding="utf-8") == text, (
-            f"{name} is stale: python -m gpu_kinematics.render"
-        )
 
 
 @pytest.fixture(scope="module")

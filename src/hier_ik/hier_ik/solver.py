@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hier_ik import layout as at
+from hier_ik.bodies import pose_rows, unpack
+from hier_ik.closures import relative_poses, residuals
 from hier_ik.compile import Compiled, compile_linkage
 from hier_ik.decompose import Component, Decomposition, decompose
+from hier_ik.dense import CholeskyStep, SvdStep
 from hier_ik.errors import LinkageError
+from hier_ik.fallback import FallbackComponent, SparseStep, Step
 from hier_ik.files import apply_edits
-from hier_ik.iteration import (
-    all_kinematics,
-    relative_poses,
-    relax,
-    residuals,
-    run,
-)
+from hier_ik.iteration import relax, run
 from hier_ik.joints import joint_coordinates
-from hier_ik.kernels import LAMBDA_START
+from hier_ik.kinematics import all_kinematics
 from hier_ik.linkage import Linkage, coordinates
-from hier_ik.outside import CholeskyStep, OutsideComponent, SparseStep, Step, SvdStep
 from hier_ik.reach import beyond_reach, on_one_level, other_starts
 from hier_ik.solution import Places, Posture, Residual, Solution, SolverOptions
 from hier_ik.spanning import assign_roles
 from hier_ik.split import outer_name, split_closures
+from hier_ik.steps import DAMPING_START
+from hier_ik.tables import FALLBACK, Tables
 from hier_ik.validation import validate
 from kin_core import checks
 from kin_core.errors import InvalidInput, StatusCode
@@ -46,7 +44,7 @@ MODES = ("hierarchical", "flat_structured", "flat_sparse", "flat_cholesky", "fla
 STEPS_OUT = (0.01, 0.1, 0.1, 0.3, 0.3, 0.6)
 #: Work spent on other starts, in iterations times freedoms.
 WORK = 100_000
-_OUTSIDE: dict[str, type[Step]] = {
+_FALLBACK: dict[str, type[Step]] = {
     "flat_sparse": SparseStep,
     "flat_cholesky": CholeskyStep,
     "flat_svd": SvdStep,
@@ -83,11 +81,11 @@ class Solver:
         self.options = options or SolverOptions()
         self.decompositions = 0
         self._flag = np.zeros(1, np.int64)
-        self._go, self._one = np.zeros(1, np.int64), np.zeros(1)
+        self._go, self._one, self._rows = np.zeros(1, np.int64), np.zeros(1), np.zeros(6)
         self._seen = -1
         self._decomposition: Decomposition | None = None
         self._compiled: Compiled | None = None
-        self._outside: dict[int, OutsideComponent] = {}
+        self._fallback: dict[int, FallbackComponent] = {}
         self._rest = 0.0
         self._build()
         self._compile()
@@ -148,20 +146,20 @@ class Solver:
     def _posture(self) -> Posture:
         self.refresh()
         poses = np.zeros((len(self.compiled.closure_of), 12))
-        all_kinematics(self._I, self._X)
-        relative_poses(self._I, self._X, poses)
-        poses[:, 9:] *= self.compiled.length
+        self._kinematics()
+        relative_poses(self.tables.bodies, self.tables.closures, poses)
+        poses[:, 9:] *= self.compiled.bodies.length
         return Posture(self.q, poses, self._places)
 
     @property
     def q(self) -> Array:
         """Coordinates of all tree joints in kernel order [rad or m]; a copy."""
-        return self._q * self.compiled.unit
+        return self._q * self.compiled.bodies.unit
 
     @property
     def _q(self) -> Array:
         """The coordinates in the tables, lengths in the linkage's own unit; a view."""
-        return self.compiled.packed[at.Q]
+        return self.tables.freedoms["q"]
 
     def set_values(self, values: Mapping[str, ArrayLike]) -> None:
         """Set coordinates of tree joints.
@@ -173,23 +171,29 @@ class Solver:
         checked = []
         for name, value in values.items():
             checks.one_of("joint", name, self.linkage.joints)
-            if name not in self.compiled.dof_of:
+            if name not in self.compiled.bodies.dof_of:
                 raise LinkageError(
                     f"joint {name!r}", "a closure has no value to set", rule="values of the tree"
                 )
             dof = self.linkage.joints[name].dof
             checked.append((name, coordinates(f"joint {name!r}, value", value, dof)))
+        of = self.compiled.bodies
         for name, v in checked:
-            part = slice(self.compiled.dof_of[name], self.compiled.dof_of[name] + len(v))
-            self._q[part] = v / self.compiled.unit[part]
-        all_kinematics(self._I, self._X)
+            part = slice(of.dof_of[name], of.dof_of[name] + len(v))
+            self._q[part] = v / of.unit[part]
+        self._kinematics()
+
+    def adopt_values(self, values: Mapping[str, ArrayLike]) -> None:
+        """Set the tree joints among these, such as the values of a solution."""
+        tree = self.compiled.bodies.dof_of
+        self.set_values({n: v for n, v in values.items() if n in tree})
 
     def store(self, keep: Iterable[str] = ()) -> None:
         """Write the posture into the linkage, but for the joints named in ``keep``."""
         if self._compiled is None:
             return  # edited and not moved since: the linkage has the posture
         spared, q = set(keep), self.q
-        for name, first in self.compiled.dof_of.items():
+        for name, first in self.compiled.bodies.dof_of.items():
             joint = self.linkage.joints.get(name)
             if joint is not None and joint.closure is False and name not in spared:
                 self.linkage.values[name] = q[first : first + joint.dof].copy()
@@ -197,23 +201,71 @@ class Solver:
     def poses(self, links: Iterable[str] | None = None) -> dict[str, Array]:
         """Poses of links in the root frame (4, 4)."""
         self.refresh()
-        all_kinematics(self._I, self._X)
-        F = self.compiled.packed[at.POSE]
+        self._kinematics()
+        of, poses = self.compiled.bodies, pose_rows(self.tables.bodies["pose"])
         names = self.linkage.links if links is None else list(links)
         for name in names:
             checks.one_of("link", name, self.linkage.links)
-        c = self.compiled
-        return {n: c.transform(F[c.link_body[n]]) @ c.link_offset[n] for n in names}
+        return {n: unpack(poses[of.link_body[n]], of.length) @ of.link_offset[n] for n in names}
 
     def set_goal(self, name: str, target: ArrayLike) -> None:
         """Move a goal: its target frame (4, 4) or position (3,) in the reference link."""
         self.refresh()
         self.linkage.set_goal(name, target)
-        goal = self.linkage.goals[name]
-        i = self.compiled.closure_of[name]
-        self.compiled.packed[at.OFFSET_A][i] = self.compiled.row(
-            self.compiled.link_offset[goal.reference] @ goal.target
+        self.compiled.set_target(self.linkage.goals[name])
+
+    def put_goal(
+        self,
+        name: str,
+        link: str,
+        kind: str = "pose",
+        *,
+        target: ArrayLike,
+        offset: ArrayLike | None = None,
+        reference: str | None = None,
+        rows: Sequence[bool] | None = None,
+        priority: int | None = None,
+        weight: float | None = None,
+    ) -> None:
+        """Add a goal, or change the one of this name; a goal that only moves costs next to nothing.
+
+        Args:
+            name: Of the goal.
+            link: The link to move; empty: only the target of a known goal changes.
+            kind: See Linkage.add_goal(), as for the arguments below.
+            target: Target frame (4, 4) or position (3,) in the reference link [m].
+            offset: Frame in the link that should meet the target.
+            reference: Link in whose frame the target is; None: the root.
+            rows: For kind "rows".
+            priority: Level; None: the default, or any that a goal has which only moves.
+            weight: None: 1, or any that a goal has which only moves.
+
+        Raises:
+            InvalidInput: Refused; a known goal stays as it was.
+        """
+        linkage, known = self.linkage, self.linkage.goals.get(name)
+        moves = known is not None and (
+            not link
+            or (
+                (known.link, known.reference, known.kind) == (link, reference or linkage.root, kind)
+                and (kind != "rows" or rows is None or known.rows == tuple(rows))
+                and np.array_equal(known.offset, np.eye(4) if offset is None else offset)
+                and priority in (None, known.priority)
+                and weight in (None, known.weight)
+            )
         )
+        if moves:
+            self.set_goal(name, target)
+            return
+        arguments: dict[str, Any] = {
+            "target": target, "offset": offset, "reference": reference, "rows": rows,
+            "priority": priority, "weight": 1.0 if weight is None else weight,
+        }  # fmt: skip
+        trial = linkage.copy()  # so that a refused goal leaves the old one
+        for work in (trial, linkage):
+            if known is not None:
+                work.remove_goal(name)
+            work.add_goal(name, link, kind, **arguments)
 
     # ---- solving ----------------------------------------------------------------------------
 
@@ -230,6 +282,7 @@ class Solver:
         max_iterations: int | None = None,
         step_time: float | None = None,
         restarts: int | None = None,
+        other_assemblies: bool = False,
         task: Task | None = None,
     ) -> Solution:
         """Iterate until every task is met, or as well as the priorities allow.
@@ -247,6 +300,8 @@ class Solver:
             max_iterations: Iterations allowed.
             step_time: Time that the motion may take [s]; None: velocity limits do not count.
             restarts: Other starts to try; as in the options if not given.
+            other_assemblies: Where only another start meets the tasks, answer that posture, however
+                far from the start; without it, it is offered as ``alternative``.
             task: For cancel, timeout and progress.
         """
         self.refresh()
@@ -273,6 +328,8 @@ class Solver:
                 self._step_out(limit, tolerance, flag, history, task)
                 if not self._met(tolerance) and step_time is None and restarts and not flag[0]:
                     tried, alternative = self._elsewhere(restarts, tolerance, flag)
+                if alternative is not None and other_assemblies:
+                    self._move_to(alternative, limit, tolerance, flag, history)
         return self._solution(
             tolerance, history, at_rest=at_rest, unreachable=tried and alternative is None,
             far=far, alternative=alternative, flag=flag, task=task,
@@ -282,9 +339,9 @@ class Solver:
         self, limit: int, tolerance: float, flag: Any, history: list[float], task: Task | None
     ) -> bool:
         """Iterate until all is met or nothing gets better; whether the posture is at rest."""
-        all_kinematics(self._I, self._X)
-        self.compiled.packed[at.LAM][:] = LAMBDA_START
-        inside = min(tolerance, tolerance / self.compiled.length)
+        self._kinematics()
+        self.tables.components["damping"] = DAMPING_START
+        inside = min(tolerance, tolerance / self.compiled.bodies.length)
         best, since = math.inf, 0
         while len(history) < limit and not flag[0]:
             size = min(10, limit - len(history))
@@ -318,8 +375,8 @@ class Solver:
         tolerance = self.options.tolerance if tolerance is None else tolerance
         out = self._sizes()
         # Lists: reading a thousand numbers one by one from an array takes longer than to solve.
-        level = self.compiled.packed[at.CLOSURES][:, 7].tolist()
-        component = np.asarray(self.compiled.component_of).tolist()
+        level = self.tables.closures["level"].tolist()
+        component = self.tables.closures["component"].tolist()
         met = (out.max(axis=1) <= tolerance).tolist()
         sizes = out.tolist()
         return tuple(
@@ -363,18 +420,18 @@ class Solver:
         return self._compiled
 
     def _compile(self) -> None:
-        self._compiled = compile_linkage(self._work, self._used, outside=self.mode in _OUTSIDE)
-        packed = self._compiled.packed
-        method = _OUTSIDE.get(self.mode, SparseStep)
-        kinds = packed[at.COMPS][:, at.KIND]
-        self._outside = {
-            int(k): OutsideComponent(packed, int(k), method)
-            for k in np.flatnonzero(kinds == at.OUTSIDE)
+        self._compiled = compile_linkage(self._work, self._used, fallback=self.mode in _FALLBACK)
+        tables = self._compiled.tables
+        method = _FALLBACK.get(self.mode, SparseStep)
+        self._fallback = {
+            int(k): FallbackComponent(tables, int(k), method)
+            for k in np.flatnonzero(tables.components["kind"] == FALLBACK)
         }
+        self._kernel = tables.as_tuple()
         joints = self.linkage.joints
         tree = {
             name: slice(first, first + self._work.joints[name].dof)
-            for name, first in self._compiled.dof_of.items()
+            for name, first in self._compiled.bodies.dof_of.items()
             if name in joints
         }
         self._places = Places(
@@ -390,20 +447,21 @@ class Solver:
         if not any(j.rest is not None for j in self._work.joints.values()):
             self._rest = 0.0
         self._box(None)
-        all_kinematics(self._I, self._X)
+        self._kinematics()
 
     @property
-    def _I(self) -> NDArray[np.int64]:
-        return self.compiled.packed.I
+    def tables(self) -> Tables:
+        """The tables of the linkage as it is now; see tables.py."""
+        return self.compiled.tables
 
-    @property
-    def _X(self) -> Array:
-        return self.compiled.packed.X
+    def _kinematics(self) -> None:
+        """Bring every pose up to date."""
+        all_kinematics(self.tables.bodies, self.tables.freedoms)
 
     def _box(self, step_time: float | None) -> None:
         """Limits for what follows; the posture is brought inside them, but for locked joints."""
-        c = self.compiled
-        low, high, q = c.packed[at.LOW], c.packed[at.HIGH], self._q
+        c, freedoms = self.compiled.bodies, self.tables.freedoms
+        low, high, q = freedoms["low"], freedoms["high"], freedoms["q"]
         lower, upper = c.lower / c.unit, c.upper / c.unit
         low[:], high[:] = lower, upper
         if step_time is not None:
@@ -417,32 +475,32 @@ class Solver:
         np.clip(q, low, high, out=q)
 
     def _iterate(self) -> float:
-        rounds = int(self._I[at.N_ROUNDS])
-        if not self._outside:
-            return self._pass(0, rounds)
+        rounds = self.tables.rounds
+        if not self._fallback:
+            return self._pass(0, len(rounds))
         worst = 0.0
-        for r, (begin, end, _, _) in enumerate(self.compiled.packed[at.ROUNDS]):
+        for r in range(len(rounds)):
             worst = max(worst, self._pass(r, r + 1))
-            for k in range(begin, end):
-                if k in self._outside:
-                    worst = max(worst, math.sqrt(self._outside[k].step()))
-        if self._rest and rounds > 1:
-            relax(self._I, self._X, self._rest)
+            for k in range(rounds["component_begin"][r], rounds["component_end"][r]):
+                if k in self._fallback:
+                    worst = max(worst, math.sqrt(self._fallback[k].step()))
+        if self._rest and len(rounds) > 1:
+            relax(self.tables.freedoms, self._rest)
         return worst
 
     def _pass(self, begin: int, end: int) -> float:
         """One iteration over some rounds; the largest residual of a component before it."""
-        run(self._I, self._X, self._rest, begin, end, 1, 0.0, self._go, self._one)
+        run(self._kernel, self._rest, begin, end, 1, 0.0, self._go, self._one)
         return float(self._one[0])
 
     def _some(
         self, size: int, tolerance: float, flag: Any, history: list[float]
     ) -> tuple[int, float, float]:
         """Up to ``size`` iterations; how many were made, the last step, the best residual."""
-        if not self._outside:
+        if not self._fallback:
             seen = np.zeros(size)
-            rounds = int(self._I[at.N_ROUNDS])
-            made = int(run(self._I, self._X, self._rest, 0, rounds, size, tolerance, flag, seen))
+            rounds = len(self.tables.rounds)
+            made = int(run(self._kernel, self._rest, 0, rounds, size, tolerance, flag, seen))
             history += seen[:made].tolist()
         else:
             made = 0
@@ -457,14 +515,14 @@ class Solver:
         return made, self._moved(), worst
 
     def _moved(self) -> float:
-        return float(self.compiled.packed[at.STEP].max(initial=0.0))
+        return float(self.tables.components["step"].max(initial=0.0))
 
     def _sizes(self) -> Array:
         """Per closure and goal the norms of its position [m] and rotation rows [rad], (n, 2)."""
-        all_kinematics(self._I, self._X)
+        self._kinematics()
         out = np.zeros((len(self.compiled.closure_of), 2))
-        residuals(self._I, self._X, out)
-        out[:, 0] *= self.compiled.length
+        residuals(self.tables.bodies, self.tables.closures, self._rows, out)
+        out[:, 0] *= self.compiled.bodies.length
         return out
 
     def _met(self, tolerance: float) -> bool:
@@ -481,7 +539,7 @@ class Solver:
     def _by_level(self) -> list[float]:
         """The largest residual of each level [m or rad], first level first."""
         sizes = self._sizes().max(axis=1)
-        levels = self.compiled.packed[at.CLOSURES][:, 7]
+        levels = self.tables.closures["level"]
         return [float(sizes[levels == l].max()) for l in np.unique(levels)]
 
     def _hold_levels(self, start: Array, tolerance: float, limit: int) -> None:
@@ -492,7 +550,7 @@ class Solver:
         alone is met in the answer, whatever the lower ones ask for. Bounded, and so done for
         answers that were cancelled or timed out too.
         """
-        levels = self.compiled.packed[at.CLOSURES][:, 7]
+        levels = self.tables.closures["level"]
         for n, level in enumerate(np.unique(levels)[:-1]):
             if max(self._by_level()[: n + 1]) <= 1e-3 * tolerance:
                 continue
@@ -504,7 +562,7 @@ class Solver:
             self._q[:] = best[1]
             if max(best[0]) > tolerance:
                 break
-        all_kinematics(self._I, self._X)
+        self._kinematics()
 
     def _closed_from(
         self, begin: Array, left_out: NDArray[np.bool_], first: int, tolerance: float, limit: int
@@ -514,7 +572,7 @@ class Solver:
         Returns the largest residual of each of these levels, and the posture; that is the one given
         if nothing better was found.
         """
-        weight = self.compiled.packed[at.WEIGHT]
+        weight = self.tables.closures["weight"]
         kept = weight.copy()
         self._q[:] = begin
         before = self._by_level()[:first]
@@ -529,9 +587,9 @@ class Solver:
 
     def _close(self, tolerance: float, limit: int) -> None:
         """Iterate until the rows that are left in are met to a thousandth of the tolerance."""
-        wanted = 1e-3 * min(tolerance, tolerance / self.compiled.length)
-        self.compiled.packed[at.LAM][:] = LAMBDA_START
-        all_kinematics(self._I, self._X)
+        wanted = 1e-3 * min(tolerance, tolerance / self.compiled.bodies.length)
+        self.tables.components["damping"] = DAMPING_START
+        self._kinematics()
         best, since = math.inf, 0
         rest, self._rest = self._rest, 0.0
         try:
@@ -562,8 +620,8 @@ class Solver:
         In a singular posture the step towards a goal vanishes although the goal is not met (an arm
         stretched towards a goal in its own line).
         """
-        moves = ~self.compiled.locked
-        low, high = self.compiled.packed[at.LOW], self.compiled.packed[at.HIGH]
+        moves = ~self.compiled.bodies.locked
+        low, high = self.tables.freedoms["low"], self.tables.freedoms["high"]
         best, levels = self._q.copy(), self._by_level()
         for k, size in enumerate(STEPS_OUT):
             if len(history) >= limit or flag[0]:
@@ -579,7 +637,7 @@ class Solver:
                 if max(now) <= tolerance:
                     return
         self._q[:] = best
-        all_kinematics(self._I, self._X)
+        self._kinematics()
 
     def _elsewhere(
         self, count: int, tolerance: float, flag: Any
@@ -593,7 +651,7 @@ class Solver:
         flat = Solver(on_one_level(self.linkage), "flat_structured", options)
         budget = WORK // max(len(flat._q), 1)
         spent: list[float] = []
-        for values in other_starts(flat.linkage, self.compiled.length, count):
+        for values in other_starts(flat.linkage, self.compiled.bodies.length, count):
             if flag[0] or len(spent) >= budget:
                 return False, None
             flat.set_values(values)
@@ -603,6 +661,22 @@ class Solver:
                 flat.store()
                 return True, dict(flat.linkage.values)
         return True, None
+
+    def _move_to(
+        self,
+        values: dict[str, Array],
+        limit: int,
+        tolerance: float,
+        flag: Any,
+        history: list[float],
+    ) -> None:
+        """Go over to a posture that meets every task, if it does so within the hierarchy too."""
+        before = self._q.copy()
+        self.adopt_values(values)
+        self._descend(len(history) + limit, tolerance, flag, history, None)
+        if not self._met(tolerance):
+            self._q[:] = before
+            self._kinematics()
 
     def _solution(
         self,
@@ -624,6 +698,8 @@ class Solver:
         of = f"{len(unmet)} of {len(parts)} tasks"
         if not unmet:
             code, message = StatusCode.SUCCESS, f"all {len(parts)} tasks met"
+            if alternative is not None:
+                message += ", in a posture far from the start"
         elif task is not None and task.stopped:
             code = StatusCode.CANCELLED if flag[0] == 1 else StatusCode.TIMEOUT
             message = "stopped before all tasks were met"
@@ -658,7 +734,7 @@ class Solver:
 
     def _at_limit(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Joints at a limit, and locked joints beyond one."""
-        c, q = self.compiled, self.q
+        c, q = self.compiled.bodies, self.q
         tight = (q <= c.lower + 1e-12) | (q >= c.upper - 1e-12)
         names = [
             (name, slice(first, first + self._work.joints[name].dof))

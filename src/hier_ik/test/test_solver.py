@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from hier_ik import Linkage, LinkageError, Solver, SolverOptions, dump_linkage, frame, tower
+from hier_ik.tables import FALLBACK
 from hier_ik.tower import block_posture
 from kin_core.errors import InvalidInput, StatusCode
 from kin_core.rotations import exp_so3
@@ -165,7 +166,7 @@ def test_limits_are_never_exceeded_in_random_drags(mode):
         for l in "LR":
             t.set_limits(f"A{k}{l}.R2", -1.3, 1.3)
     s = Solver(t, mode)
-    low, high = s.compiled.lower, s.compiled.upper
+    low, high = s.compiled.bodies.lower, s.compiled.bodies.upper
     p = np.array([0.0, 0, 3.2])
     touched = False
     for i in range(150):
@@ -417,7 +418,7 @@ def test_entangled_components_beyond_the_dense_limit_are_solved_sparsely():
                     closure=True,
                 )
     s = Solver(l)
-    assert len(s._outside) == 1
+    assert s.tables.components["kind"].tolist() == [FALLBACK]
     result = s.solve(tolerance=1e-9, max_iterations=100)
     assert result.success, result.message
 
@@ -514,7 +515,7 @@ def test_options_membership_reaches_the_decomposition():
 ALLOCATION = """
 import numpy as np
 from numba.core.runtime import rtsys
-from hier_ik import Solver, tower, layout as at
+from hier_ik import Solver, tower
 from hier_ik.iteration import run
 flag, history = np.zeros(1, np.int64), np.zeros(60)
 for mode in ("hierarchical", "flat_structured"):
@@ -522,14 +523,13 @@ for mode in ("hierarchical", "flat_structured"):
     def allocations(n):
         s.set_goal("drag", (30.0, 0.0, 8.0))  # out of reach: every iteration is hard work
         before = rtsys.get_allocation_stats().alloc
-        rounds = int(s._I[at.N_ROUNDS])
-        made = run(s._I, s._X, 0.0, 0, rounds, n, 0.0, flag, history)
+        made = run(s.tables.as_tuple(), 0.0, 0, len(s.tables.rounds), n, 0.0, flag, history)
         return rtsys.get_allocation_stats().alloc - before, made
     allocations(1)
     one, _ = allocations(1)
     many, made = allocations(50)
     assert made == 50, made
-    assert 0 < one < 10, one  # numba wraps the four arguments; so the counter does count
+    assert 0 < one < 20, one  # numba wraps the arguments; so the counter does count
     assert many == one, (mode, one, many)
 """
 

@@ -1,0 +1,358 @@
+"""Parameters of the controller and of the simulated arm."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ft_controller.arm import Arm
+from ft_controller.controllers import CONTROLLERS
+from ft_controller.follower import Entry
+from ft_controller.limits import Limits
+from ft_controller.replica_group import RECONFIGURATIONS, ReplicaGroup
+from kin_core import checks
+from kin_core.errors import InvalidInput
+from kin_ros.parameters import ParameterSet, parameter
+
+__all__ = ["ArmParameters", "FtParameters", "SimulatorParameters"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmParameters(ParameterSet):
+    """The links of the arm, and the names of its joints."""
+
+    joints: tuple[str, ...] = parameter(
+        ("joint_1", "joint_2", "joint_3", "joint_4"), "joint names, base first", read_only=True
+    )
+    mass: tuple[float, ...] = parameter((4.0, 3.0, 2.0, 1.0), "link masses [kg]", read_only=True)
+    length: tuple[float, ...] = parameter((0.5, 0.4, 0.3, 0.2), "link lengths [m]", read_only=True)
+    com: tuple[float, ...] = parameter(
+        (0.25, 0.2, 0.15, 0.1), "joint to centre of mass of each link [m]", read_only=True
+    )
+    inertia: tuple[float, ...] = parameter(
+        (1.0 / 12.0, 0.04, 0.015, 1.0 / 300.0),
+        "inertia of each link about its centre of mass [kg m^2]",
+        read_only=True,
+    )
+    friction: tuple[float, ...] = parameter(
+        (0.0, 0.0, 0.0, 0.0), "viscous friction of each joint [N m s/rad]", read_only=True
+    )
+    gravity: float = parameter(
+        0.0, "gravity along -y of the base [m/s^2]", minimum=-100.0, maximum=100.0, read_only=True
+    )
+    lower: tuple[float, ...] = parameter(
+        (-3.1, -2.8, -2.8, -2.8), "lower position limits [rad]", read_only=True
+    )
+    upper: tuple[float, ...] = parameter(
+        (3.1, 2.8, 2.8, 2.8), "upper position limits [rad]", read_only=True
+    )
+    frame: str = parameter("arm_base", "frame of the markers", read_only=True)
+
+    def check(self) -> None:
+        """Refuse arrays that do not fit together."""
+        n = len(self.joints)
+        checks.count("joints", n, 64)
+        if n < 1 or len(set(self.joints)) != n or not all(self.joints):
+            raise InvalidInput("joints", "must be different names, at least one")
+        for name in ("mass", "length", "com", "inertia", "friction", "lower", "upper"):
+            size = len(getattr(self, name))
+            if size != n:
+                raise InvalidInput(name, f"needs {n} values, one for each joint, got {size}")
+        if any(low >= high for low, high in zip(self.lower, self.upper, strict=True)):
+            raise InvalidInput("lower", "must be below upper")
+        self.arm()
+
+    def arm(self) -> Arm:
+        """The arm of these parameters."""
+        return Arm.of(
+            self.mass, self.length, self.com, self.inertia, list(self.friction), self.gravity
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FtParameters(ArmParameters):
+    """Parameters of the node."""
+
+    processors: int = parameter(4, "processors", minimum=3, maximum=16, read_only=True)
+    controller: str = parameter("echo", "controller at the start", choices=CONTROLLERS)
+    reconfiguration: str = parameter(
+        "balanced", "how work is shared out anew", choices=RECONFIGURATIONS
+    )
+    control_rate: float = parameter(
+        500.0, "ticks per second [Hz]", minimum=10.0, maximum=10000.0, read_only=True
+    )
+    pace: str = parameter(
+        "clock",
+        "what sets the pace: the clock, or the joint states, one tick for each (replay)",
+        choices=("clock", "states"),
+        read_only=True,
+    )
+    state_timeout: float = parameter(
+        0.1,
+        "joint states older than this, by their stamps, are lost [s]",
+        minimum=0.001,
+        maximum=10.0,
+        read_only=True,
+    )
+    stamp_tolerance: float = parameter(
+        0.05,
+        "joint states with stamps farther in the future are refused [s]",
+        minimum=0.0,
+        maximum=10.0,
+    )
+    require_stamps: bool = parameter(
+        False, "refuse joint states without a stamp (zero); else they are as old as their arrival"
+    )
+    kp: tuple[float, ...] = parameter(
+        (100.0,), "gain of the position error, one or one for each joint [1/s^2]", minimum=0.0
+    )
+    kd: tuple[float, ...] = parameter(
+        (20.0,), "gain of the velocity error, one or one for each joint [1/s]", minimum=0.0
+    )
+    torque_limit: tuple[float, ...] = parameter(
+        (1500.0, 750.0, 300.0, 75.0), "torques are cut to this [N m]", read_only=True
+    )
+    implausible: float = parameter(
+        4.0, "a voted torque beyond so many limits is not believed", minimum=1.0, maximum=1e6
+    )
+    speed_limit: float = parameter(
+        20.0, "measured speed that stops the arm [rad/s]", minimum=1e-3, maximum=1e6
+    )
+    limit_margin: float = parameter(
+        0.1, "position so far beyond its limit stops the arm [rad]", minimum=0.0, maximum=10.0
+    )
+    hold_time: float = parameter(
+        0.1,
+        "without a quorum the last torque is held so long, at once or in pieces [s]",
+        minimum=0.0,
+        maximum=10.0,
+    )
+    hold_recovery: float = parameter(
+        0.1, "share of the time under control that hold_time gets back", minimum=0.0, maximum=1.0
+    )
+    pause_time: float = parameter(
+        0.1,
+        "a longer time without control is a pause: the motion goes on from where the arm is [s]",
+        minimum=0.001,
+        maximum=10.0,
+    )
+    following_error: tuple[float, ...] = parameter(
+        (0.3,),
+        "a joint farther from its motion stops the arm, one or one for each joint; 0: off [rad]",
+        minimum=0.0,
+        read_only=True,
+    )
+    frozen_motion: float = parameter(
+        0.05,
+        "a position that does not change while it should move so far stops the arm; 0: off [rad]",
+        minimum=0.0,
+        maximum=10.0,
+        read_only=True,
+    )
+    standstill: float = parameter(
+        5.0,
+        "torques for no more than this acceleration may leave a joint where it is [rad/s^2]",
+        minimum=0.0,
+        maximum=1e6,
+        read_only=True,
+    )
+    recover_from_starvation: bool = parameter(
+        False,
+        "after a stop for want of joint states, answers or time, go on by itself when they are "
+        "back; off where an arm can hurt",
+        read_only=True,
+    )
+    claim_time: float = parameter(
+        1.0,
+        "look so long for other controllers of the arm before driving it; 0: do not look [s]",
+        minimum=0.0,
+        maximum=60.0,
+        read_only=True,
+    )
+    ramp_time: float = parameter(
+        0.4, "then it goes down in this time [s]", minimum=0.001, maximum=10.0
+    )
+    stop_damping: float = parameter(
+        40.0, "highest rate of the damping of a stopped arm [1/s]", minimum=0.0, maximum=1000.0
+    )
+    tolerance: float = parameter(
+        0.0,
+        "relative difference that still agrees; 0: identical",
+        minimum=0.0,
+        maximum=1e-3,
+        read_only=True,
+    )
+    clean_ticks: int = parameter(
+        50, "clean ticks before readmission", minimum=1, maximum=1000000, read_only=True
+    )
+    vote_patience: float = parameter(
+        0.0,
+        "wait at least so long for a quorum, even if ticks are skipped for it [s]",
+        minimum=0.0,
+        maximum=1.0,
+        read_only=True,
+    )
+    stall_time: float = parameter(
+        0.03,
+        "late for so long: out of the working set [s]",
+        minimum=0.0,
+        maximum=10.0,
+        read_only=True,
+    )
+    restart_stalled: float = parameter(
+        5.0,
+        "processors that are silent or wrong, and a process supervisor that is silent, for so long "
+        "are replaced; 0: never [s]",
+        minimum=0.0,
+        maximum=1e6,
+        read_only=True,
+    )
+    allow_single: bool = parameter(
+        True, "go on with one processor that nobody checks", read_only=True
+    )
+    realtime_priority: int = parameter(
+        0,
+        "SCHED_FIFO priority of the processors, the voter runs two above; 0: ordinary",
+        minimum=0,
+        maximum=90,
+        read_only=True,
+    )
+    plan_speed: float = parameter(1.5, "of planned motions [rad/s]", minimum=1e-3, maximum=100.0)
+    plan_acceleration: float = parameter(
+        4.0, "of planned motions [rad/s^2]", minimum=1e-3, maximum=1000.0
+    )
+    status_rate: float = parameter(
+        20.0, "status messages per second [Hz]", minimum=0.1, maximum=1000.0, read_only=True
+    )
+    command_format: str = parameter(
+        "joint_state",
+        "joint_torques as JointState (effort), or Float64MultiArray for a forward controller",
+        choices=("joint_state", "array"),
+        read_only=True,
+    )
+    schedule: str = parameter(
+        "", "file with a fault schedule that runs from the start", read_only=True
+    )
+
+    def check(self) -> None:
+        """Refuse arrays that do not fit together."""
+        super().check()
+        n = len(self.joints)
+        for name in ("kp", "kd"):
+            if len(getattr(self, name)) not in (1, n):
+                raise InvalidInput(name, f"needs one value or {n}")
+        if len(self.following_error) not in (1, n):
+            raise InvalidInput("following_error", f"needs one value or {n}")
+        if len(self.torque_limit) != n or min(self.torque_limit) <= 0.0:
+            raise InvalidInput("torque_limit", f"needs {n} positive values")
+
+    def limits(self, lower: Array, upper: Array) -> Limits:
+        """What the safety supervisor lets pass."""
+        usual = Limits.of(self.arm(), self.torque_limit, stop_damping=self.stop_damping)
+        return dataclasses.replace(
+            usual,
+            lower=lower,
+            upper=upper,
+            speed=np.full(len(self.joints), self.speed_limit),
+            implausible=self.implausible,
+            margin=self.limit_margin,
+            hold=self.hold_time,
+            ramp=self.ramp_time,
+            pause=self.pause_time,
+            recovery=self.hold_recovery,
+        )
+
+    def replica_group(self) -> ReplicaGroup:
+        """The processors, voter and safety supervisor of these parameters, not started."""
+        return ReplicaGroup(
+            self.arm(),
+            processors=self.processors,
+            controller=self.controller,
+            reconfiguration=self.reconfiguration,
+            limits=self.limits(np.array(self.lower), np.array(self.upper)),
+            kp=self.kp,
+            kd=self.kd,
+            tolerance=self.tolerance,
+            clean_ticks=self.clean_ticks,
+            allow_single=self.allow_single,
+            restart_stalled=self.restart_stalled,
+            realtime_priority=self.realtime_priority,
+        )
+
+    def entry(self) -> Entry:
+        """How motions are entered from where the arm is."""
+        return Entry(speed=self.plan_speed, acceleration=self.plan_acceleration)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulatorParameters(ArmParameters):
+    """Parameters of the node."""
+
+    rate: float = parameter(
+        500.0, "joint states per second [Hz]", minimum=1.0, maximum=10000.0, read_only=True
+    )
+    start: tuple[float, ...] = parameter(
+        (0.3, 0.4, 0.5, 0.6), "positions at the start [rad]", read_only=True
+    )
+    realtime_priority: int = parameter(
+        0,
+        "as that of the controller; the simulation runs with SCHED_FIFO one above; 0: ordinary",
+        minimum=0,
+        maximum=90,
+        read_only=True,
+    )
+    model_error: float = parameter(
+        0.05,
+        "relative error of the parameters that the controller believes in",
+        minimum=0.0,
+        maximum=0.5,
+        read_only=True,
+    )
+    position_noise: float = parameter(
+        0.0,
+        "standard deviation of measured positions [rad]",
+        minimum=0.0,
+        maximum=1.0,
+        read_only=True,
+    )
+    velocity_noise: float = parameter(
+        0.0,
+        "standard deviation of measured velocities [rad/s]",
+        minimum=0.0,
+        maximum=10.0,
+        read_only=True,
+    )
+    seed: int = parameter(1, "of noise and model error", minimum=0, read_only=True)
+    command_timeout: float = parameter(
+        0.2,
+        "without a command for so long the drives take over: no torque, brakes on [s]",
+        minimum=0.001,
+        maximum=60.0,
+    )
+    brake_damping: float = parameter(
+        40.0,
+        "highest rate at which the brakes work then; 0: the arm coasts [1/s]",
+        minimum=0.0,
+        maximum=1000.0,
+    )
+    claim_time: float = parameter(
+        1.0,
+        "look so long for another simulated arm on the topic before moving; 0: do not look [s]",
+        minimum=0.0,
+        maximum=60.0,
+        read_only=True,
+    )
+
+    def check(self) -> None:
+        """Refuse a start that does not fit."""
+        super().check()
+        if len(self.start) != len(self.joints):
+            raise InvalidInput("start", f"needs {len(self.joints)} values")
+        for low, q, high in zip(self.lower, self.start, self.upper, strict=True):
+            if not low <= q <= high:
+                raise InvalidInput("start", f"{q:g} is out of the limits {low:g} to {high:g}")
