@@ -26,7 +26,7 @@ def test_the_citation_names_the_five_papers_as_the_readme_does():
     assert citation["cff-version"] == "1.2.0"
     assert {paper["notes"] for paper in citation["references"]} == SYSTEMS
     readme = (ROOT / "README.md").read_text()
-    rows = {name: row for name, row in re.findall(r"^\| \[(\w+)\]\(src/\S+ (\|.*)$", readme, re.M)}
+    rows = dict(re.findall(r"^\| \[(\w+)\]\(src/\S+ (\|.*)$", readme, re.M))
     for paper in citation["references"]:
         row = rows[paper["notes"]]
         assert f"*{paper['title']}*" in row
