@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gpu_kinematics.call import Array
 from gpu_kinematics.errors import DeltaInput
 from gpu_kinematics.kernels import rows as rows_in
 from gpu_kinematics.kernels.records import Robot
@@ -129,7 +131,9 @@ class Geometry:
             raise DeltaInput("theta", "must be finite and at most 1000 rad in size")
         return bad | turned
 
-    def prepared(self, dtype: np.dtype[Any], put: Any = None) -> Any:
+    def prepared(
+        self, dtype: np.dtype[Any], put: Callable[[NDArray[Any]], Array] | None = None
+    ) -> Array:
         """The rows in a precision, kept; ``put`` moves them to a device on first use."""
         key = (dtype, put)
         if key not in self._cache:

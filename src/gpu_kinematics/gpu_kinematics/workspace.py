@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from gpu_kinematics.call import Call, Group
+from gpu_kinematics.call import Call, Group, HostArray
 from gpu_kinematics.delta import Delta
 from gpu_kinematics.errors import DeltaInput, DeltaLimit
 from kin_core import checks
@@ -35,11 +34,11 @@ class Workspace:
         cube_centre: Centre of that cube [m], NaN without one.
     """
 
-    x: NDArray[Any]
-    y: NDArray[Any]
-    z: NDArray[Any]
+    x: HostArray
+    y: HostArray
+    z: HostArray
     status: NDArray[np.uint16]
-    dexterity: NDArray[Any]
+    dexterity: HostArray
     usable: NDArray[np.bool_]
     volume: float
     cube_side: float
@@ -95,7 +94,7 @@ def map_workspace(
     *,
     max_condition: float = math.inf,
     max_points: int = 50_000_000,
-    dtype: Any = np.float64,
+    dtype: DTypeLike = np.float64,
     task: Task | None = None,
 ) -> Workspace:
     """Map reachability and dexterity over a box.
