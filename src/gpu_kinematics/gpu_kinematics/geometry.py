@@ -14,7 +14,7 @@ from gpu_kinematics.errors import DeltaInput
 from gpu_kinematics.kernels import rows as rows_in
 from gpu_kinematics.kernels.records import Robot
 
-__all__ = ["SEED_GEOMETRY", "THETA", "Geometry", "Limits"]
+__all__ = ["PUBLISHED_GEOMETRY", "THETA", "Geometry", "Limits"]
 
 #: Directions of the arms unless told otherwise [rad].
 THETA = (0.0, 2.0 * math.pi / 3.0, 4.0 * math.pi / 3.0)
@@ -159,7 +159,7 @@ class Geometry:
 
 
 #: The robot of Zhakypov, Pehlivan, Kocagil and Ince, as their printed sample determines it [m].
-SEED_GEOMETRY = Geometry(0.0105, 0.040, 0.068)
+PUBLISHED_GEOMETRY = Geometry(0.0105, 0.040, 0.068)
 
 
 class Limits:
