@@ -102,6 +102,16 @@ def address(typing: Any, array: Any) -> Any:
 
 
 @intrinsic
+def fused(typing: Any, a: Any, b: Any, c: Any) -> Any:
+    """The number a b + c, rounded once, whether or not the compiler would fuse it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fma(*arguments)
+
+    return types.float64(*[types.float64] * 3), generate
+
+
+@intrinsic
 def multiply(typing: Any, out: Any, M: Any, G: Any, unit: Any) -> Any:
     """Row of the product of two conformal matrices, given as rows; may be written over either.
 

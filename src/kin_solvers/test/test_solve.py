@@ -23,8 +23,9 @@ from kin_solvers.equations import Equations
 from kin_solvers.fast import FastSearch
 from kin_solvers.mechanism import translation
 from kin_solvers.paper import PaperSearch
+from kin_solvers.pipeline import run_pipelined
 from kin_solvers.planar import PlanarSystem
-from kin_solvers.planted import planted_planar, planted_platform
+from benchmarks.baselines.cuik_completeness import planted_planar, planted_platform
 from kin_solvers.system import System
 
 ALPHA, BETA = math.radians(30), math.radians(75)
@@ -307,9 +308,13 @@ def test_paper_method_naive_folded_and_pipelined_agree_to_the_last_bit():
     mechanism = library.get("bennett")
     system = System.of(mechanism)
     answers = []
-    for options in ({"naive": True}, {}, {"pipelined": True}):
-        search = PaperSearch(mechanism, system, 0.3, 0.9, **options)
-        outcome = search.run(search.initial(), 10**6, np.zeros(1, dtype=np.int64))
+    go = np.zeros(1, dtype=np.int64)
+    naive, shared = (PaperSearch(mechanism, system, 0.3, 0.9, naive=n) for n in (True, False))
+    for outcome in (
+        naive.run(naive.initial(), 10**6, go),
+        shared.run(shared.initial(), 10**6, go),
+        run_pipelined(shared, shared.initial(), 10**6, go),
+    ):
         order = np.lexsort(outcome.found_lower.T)
         answers.append((outcome.counters, outcome.found_lower[order], outcome.found_upper[order]))
     for other in answers[1:]:

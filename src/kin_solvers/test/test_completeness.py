@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kin_solvers.planar import PlanarSystem
-from kin_solvers.planted import (
+from benchmarks.baselines.cuik_completeness import (
     PHASES,
     campaign,
     planted_boxes,
@@ -65,14 +65,14 @@ def test_the_campaign_would_notice_wrong_rows_of_the_reduced_forms(form):
                 continue
             solution = q * system.unit
             u = np.concatenate([reduced.turns @ solution, solution[system.translation]])
-            constant = 5
+            tables = reduced.tables._replace(constant=reduced.tables.constant + 1e-9)
         else:
             mechanism, u = planted_platform(rng)
             reduced = PlatformSystem.of(System.of(mechanism))
-            constant = 4
-        tables = list(reduced.tables)
-        tables[constant] = tables[constant] + 1e-9
-        wrong = dataclasses.replace(reduced, tables=tuple(tables))
+            legs = reduced.tables.legs
+            legs = legs._replace(constant=legs.constant + 1e-9)
+            tables = reduced.tables._replace(legs=legs)
+        wrong = dataclasses.replace(reduced, tables=tables)
         lower, upper = u - 1e-11 * rng.uniform(size=(50, len(u))), u + 1e-11
         upper = np.broadcast_to(upper, lower.shape)
         verdict = try_reduced(

@@ -11,7 +11,7 @@ last is the inverse of the product of the others in 106 bits. What is stored is 
 rounded to doubles, or (every second time) moved by up to three quarters of that spread. So the
 documented guarantee says that no search may lose the planted configuration.
 
-``python -m kin_solvers.adversarial --trials 1000000 --seed 0`` runs the campaign.
+``python -m benchmarks.baselines.cuik_adversarial --trials 1000000 --seed 0`` runs the campaign.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from numpy.typing import NDArray
 from kin_core.rotations import exp_so3, inverse_transform, transform
 from kin_core.task import Task
 from kin_solvers import double_double
+from kin_solvers.driver import Tuning
 from kin_solvers.errors import MechanismError
 from kin_solvers.folding import UNIT_ROUNDOFF
 from kin_solvers.library import platform
 from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable, rotation
 from kin_solvers.planar import PlanarSystem
-from kin_solvers.planted import (
+from benchmarks.baselines.cuik_completeness import (
     PHASES,
     Verdict,
     lost_on_the_way,
@@ -360,9 +361,11 @@ def adversarial_campaign(seed: int, boxes: int, *, part: float = 1.0) -> Verdict
         form = PlatformSystem.of(system)
         if form is not None:
             if part != 1.0:
-                tables = list(form.tables)
-                tables[5:8] = [tables[k] * part for k in (5, 6, 7)]
-                form = replace(form, tables=tuple(tables))
+                legs = form.tables.legs
+                legs = legs._replace(
+                    bounds=legs.bounds * part, slack=legs.slack * part, summed=legs.summed * part
+                )
+                form = replace(form, tables=form.tables._replace(legs=legs))
             u = case.q[form.chain]
             lower, upper = _boxes(rng, form.lower, form.upper, u, boxes)
             return try_reduced(form, u, lower, upper, sigma=sigma, limit=2, tuning=tuning)
@@ -372,9 +375,8 @@ def adversarial_campaign(seed: int, boxes: int, *, part: float = 1.0) -> Verdict
         planar = PlanarSystem.of(system)
         if planar is not None:
             if part != 1.0:
-                tables = list(planar.tables)
-                tables[6] = np.asarray(tables[6]) * part
-                planar = replace(planar, tables=tuple(tables))
+                delta = planar.tables.delta * part
+                planar = replace(planar, tables=planar.tables._replace(delta=delta))
             return _try_planar(planar, case, rng, boxes, sigma, tuning)
     elif kernel == "paper":
         case = hard_loop(rng, int(rng.integers(3, 6)), point=bool(rng.uniform() < 0.2))
@@ -416,7 +418,7 @@ def _try_planar(
     rng: np.random.Generator,
     boxes: int,
     sigma: float,
-    tuning: Array,
+    tuning: Tuning,
 ) -> Verdict:
     """The planar kernel, and the ways from joint variables to its unknowns and back."""
     system = planar.system

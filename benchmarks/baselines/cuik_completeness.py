@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kin_core.rotations import exp_so3, inverse_transform, transform
-from kin_solvers import fast_kernels, planar_kernels, platform_kernels
+from kin_solvers import fast_kernels
 from kin_solvers.boxes import Boxes
+from kin_solvers.compiled import jit
+from kin_solvers.driver import Goal, Kernel, Tuning, run
 from kin_solvers.errors import CuikError
-from kin_solvers.fast_kernels import jit
 from kin_solvers.library import platform
 from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable, rotation
 from kin_solvers.paper import PaperSearch
@@ -44,12 +45,13 @@ Array = NDArray[np.float64]
 
 #: Tunings that force each phase of the fast method: raw rows, preconditioned rows, both, default.
 PHASES = {
-    "raw": np.array([0.0, -1.0, 0.05, 0.95, 0.0]),
-    "preconditioned": np.array([100.0, 100.0, 0.05, 0.95, 0.0]),
-    "both": np.array([0.0, 100.0, 0.05, 0.95, 0.0]),
-    "default": np.array([0.8, 0.8, 0.05, 0.95, 0.0]),
+    "raw": Tuning(raw_above=0.0, sums_below=-1.0, regularisation=0.05),
+    "preconditioned": Tuning(raw_above=100.0, sums_below=100.0, regularisation=0.05),
+    "both": Tuning(raw_above=0.0, sums_below=100.0, regularisation=0.05),
+    "default": Tuning(raw_above=0.8, sums_below=0.8, regularisation=0.05),
 }
 _TWO_PI = 2.0 * math.pi
+T = TypeVar("T")
 _SLACK = 1e-15
 
 
@@ -211,45 +213,44 @@ def _holds(lower: Any, upper: Any, count: Any, cyclic: Any, q: Any) -> Any:
 
 
 def _try(
-    kernel: Any,
-    tables: tuple[Any, ...],
+    kernel: Kernel[T],
+    tables: T,
     cyclic: NDArray[np.bool_],
     q: Array,
     lower: Array,
     upper: Array,
-    sigma: float,
-    limit: int,
-    tuning: Array,
+    goal: Goal,
 ) -> Verdict:
     """Search boxes around a planted solution, one by one, for a few steps each."""
-    size = len(q)
-    room = limit * fast_kernels.MOST_PIECES + 4
-    stack_lower, stack_upper = np.empty((room, size)), np.empty((room, size))
-    found_lower, found_upper = np.empty((limit + 2, size)), np.empty((limit + 2, size))
-    share, counters, sides = np.empty(room), np.zeros(6), np.full(size, sigma)
-    flag = np.zeros(1, dtype=np.int64)
     lost = 0
     for a, b in zip(lower, upper, strict=True):
-        stack_lower[0], stack_upper[0], share[0] = a, b, 1.0
-        counters[:] = 0.0  # the last one says how many boxes are known: none of the trial before
-        left, found = kernel(
-            tables, stack_lower, stack_upper, share, 1, sides, 0.8, limit, tuning, flag,
-            found_lower, found_upper, counters,
-        )  # fmt: skip
+        outcome = run(kernel, tables, Boxes(a[None], b[None], np.ones(1)), goal)
+        left = outcome.left
         lost += not (
-            _holds(stack_lower, stack_upper, left, cyclic, q)
-            or _holds(found_lower, found_upper, found, cyclic, q)
+            _holds(left.lower, left.upper, len(left), cyclic, q)
+            or _holds(outcome.found_lower, outcome.found_upper, len(outcome.found_lower), cyclic, q)
         )
     return Verdict(len(lower), lost)
 
 
+def _goal(size: int, sigma: float, limit: int, tuning: Tuning) -> Goal:
+    flag = np.zeros(1, dtype=np.int64)
+    return Goal(np.full(size, sigma), 0.8, limit, True, flag, tuning)
+
+
 def try_fast(
-    system: System, q: Array, lower: Array, upper: Array, *, sigma: float, limit: int, tuning: Array
+    system: System,
+    q: Array,
+    lower: Array,
+    upper: Array,
+    *,
+    sigma: float,
+    limit: int,
+    tuning: Tuning,
 ) -> Verdict:
     """Search boxes around a planted solution (all in system units) with the fast method."""
-    return _try(
-        fast_kernels.search, system.tables, system.cyclic, q, lower, upper, sigma, limit, tuning
-    )
+    goal = _goal(len(q), sigma, limit, tuning)
+    return _try(fast_kernels.search, system.tables, system.cyclic, q, lower, upper, goal)
 
 
 def try_reduced(
@@ -260,13 +261,12 @@ def try_reduced(
     *,
     sigma: float,
     limit: int,
-    tuning: Array,
+    tuning: Tuning,
 ) -> Verdict:
     """The same with the planar or the platform form; ``u`` and the boxes are of its unknowns."""
-    planar = isinstance(reduced, PlanarSystem)
-    kernel = planar_kernels.search if planar else platform_kernels.search
-    cyclic = np.asarray(reduced.tables[1], dtype=bool)
-    return _try(kernel, reduced.tables, cyclic, u, lower, upper, sigma, limit, tuning)
+    goal = _goal(len(u), sigma, limit, tuning)
+    cyclic = reduced.tables.arcs["cyclic"]
+    return _try(reduced.kernel, reduced.tables, cyclic, u, lower, upper, goal)
 
 
 def campaign(seed: int, boxes: int) -> Verdict:
