@@ -16,26 +16,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numba import njit
 
+from benchmarks.baselines import ft_table1 as paper
+from benchmarks.baselines.ft_field import MASKED, PERIOD, Field, settle
 from benchmarks.harness import Bench
-from ft_controller import Arm, ReplicaGroup, Fault, Limits, Plant, State, Timing, dynamics, plan, voter
-from ft_controller import table1 as paper
+from ft_controller import Arm, Fault, Limits, Plant, ReplicaGroup, State, Timing, dynamics, plan
+from ft_controller.voting import Comparison
 
-# What docs/ft.md promises for four processors and the controller "echo".
-MASKED = (
-    "wrong_element",
-    "nan",
-    "stuck",
-    "slow",
-    "silent",
-    "crash",
-    "two_faced",
-    "corrupted_memory",
-    "lying_vote",
-    "wild_write",
-    "sigkill",
-    "sigstop",
-)
-PERIOD = 1e-3
+#: What a processor may be blamed for that is only slow.
+TIMELY = (Comparison.MISSING, Comparison.CRASHED)
 PRIORITY = 5  # of a real-time scheduling class, where that is allowed
 COUNT = 2000  # evaluations in one timed call
 
@@ -70,10 +58,7 @@ def accuracy(bench: Bench) -> None:
         for _ in range(10 if bench.quick else 100):
             q, v = random.uniform(-1, 1, n), random.uniform(-0.1, 0.1, n)
             qd = q + random.uniform(0.0, 0.1, n)
-            zero = np.zeros(n)
-            ours = dynamics.computed_torque(
-                arm.links, q, v, qd, zero, zero, np.full(n, 100.0), np.full(n, 20.0), zero
-            )
+            ours = dynamics.computed_torque(arm.links, dynamics.joints(q, v, qd))
             theirs = pin.rnea(model, data, q, v, 100.0 * (qd - q) - 20.0 * v)
             here = max(here, float(np.abs(ours - theirs).max() / np.abs(theirs).max()))
         rows.append((n, here))
@@ -102,10 +87,10 @@ def pinocchio_model(arm: Arm):
 
 
 @njit(cache=True)
-def _many(model, q, v, a, work, tau, count):
+def _many(links, q, v, a, work, tau, count):
     for _ in range(count):
         q[0] += 1e-12
-        dynamics.newton_euler_into(model, q, v, a, work, tau)
+        dynamics.newton_euler_into(links, q, v, a, work, tau)
 
 
 def speed(bench: Bench) -> None:
@@ -118,7 +103,7 @@ def speed(bench: Bench) -> None:
         model, data = pinocchio_model(arm)
         random = np.random.default_rng(n)
         q, v, a = random.uniform(-1, 1, (3, n))
-        work, tau = np.empty((dynamics.WORK_ROWS, n)), np.empty(n)
+        work, tau = np.empty(n, dynamics.WORK), np.empty(n)
         mine = q.copy()
 
         def ours(arm=arm, q=mine, v=v, a=a, work=work, tau=tau):
@@ -259,26 +244,6 @@ def tracking(bench: Bench) -> None:
     bench.result("tracking_rms_onefault_rad", worst, "rad", "equal to that without faults")
 
 
-def settle(group: ReplicaGroup, t: float = 0.0) -> None:
-    """Back to a group that is whole, at a time of the controller that stands still meanwhile [s]."""
-    zero = np.zeros(group.arm.n)
-    group.clear_faults()
-    everybody = (1 << group.p) - 1
-    end = time.monotonic() + 60.0
-    quiet = 0
-    while quiet < 2:
-        group.reset()
-        group.tick(zero, zero, zero, zero, zero, t)
-        fine = group.working_set == everybody and all(
-            p.state == "WORKING" for p in group.processors()
-        )
-        quiet = quiet + 1 if fine else 0
-        if not fine:
-            time.sleep(0.001)
-        if time.monotonic() > end:
-            raise RuntimeError(f"the group does not recover: {group.processors()}")
-
-
 # ---------------------------------------------------------------------- campaign
 
 
@@ -308,48 +273,6 @@ def wilson(k: int, n: int) -> tuple[float, float]:
     return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
 
 
-class Field:
-    """An arm on its way, with a reference computed undisturbed beside every tick."""
-
-    def __init__(self, group: ReplicaGroup, seed: int) -> None:
-        self.group = group
-        self.random = np.random.default_rng(seed)
-        self.arm = group.arm
-        self.kp, self.kd = np.full(self.arm.n, 100.0), np.full(self.arm.n, 20.0)
-        self.t = 0.0
-        self.motions = []
-        start = np.array([0.3, 0.4, 0.5, 0.6])
-        for goal in ((0.6, 0.8), (0.9, 0.5), (0.4, 1.0), (1.1, 0.3)):
-            motion = plan(self.arm, start, goal).trajectory
-            self.motions.append(motion)
-            start = motion.sample(motion.duration)[0]
-
-    def place(self) -> None:
-        """A random motion at a random phase of it, with a random tracking error."""
-        self.motion = self.motions[self.random.integers(len(self.motions))]
-        self.phase = self.random.uniform(-0.1, 1.1) * self.motion.duration
-        q, v, _ = self.motion.sample(self.phase)
-        n = self.arm.n
-        self.plant = Plant(
-            self.arm.perturbed(int(self.random.integers(1000)), 0.05),
-            q=q + self.random.normal(0.0, 0.01, n),
-            qdot=v + self.random.normal(0.0, 0.05, n),
-        )
-        self.begin = self.t
-
-    def tick(self):
-        """One tick; the result and whether its torque is the right one, bit for bit."""
-        q, v = self.plant.measure()
-        qd, vd, ad = self.motion.sample(self.phase + self.t - self.begin)
-        result = self.group.tick(q, v, qd, vd, ad, self.t)
-        right = dynamics.computed_torque(
-            self.arm.links, q, v, qd, vd, ad, self.kp, self.kd, self.group.locked.astype(float)
-        )
-        self.plant.step(result.torque, PERIOD)
-        self.t += PERIOD
-        return result, bool((result.torque == right).all())
-
-
 def draw(random: np.random.Generator, kind: str, p: int, controller: str) -> Fault:
     """One fault of a kind: who, where, when, how large, how long, all at random."""
     element = int(random.integers(24))
@@ -375,7 +298,7 @@ def trial(fieldwork: Field, kind: str, count: Count, ticks: int = 14) -> None:
     fault = draw(fieldwork.random, kind, group.p, group.controller)
     fieldwork.place()
     group.inject(fault, fieldwork.t)
-    before = group._st[:, voter.P_ERRORS].copy()
+    before = group.errors
     wrong = held = 0
     stopped = False
     length = ticks
@@ -388,16 +311,10 @@ def trial(fieldwork: Field, kind: str, count: Count, ticks: int = 14) -> None:
         else:
             held += 1
         stopped |= result.state in (State.RAMP, State.STOPPED)
-    named = bool(
-        (group._st[list(fault.processors), voter.P_ERRORS] > before[list(fault.processors)]).any()
-    )
-    honest = [k for k in range(group.p) if k not in fault.processors]
-    value_errors = (1, 3, 4, 5, 6)
-    accused = [
-        k
-        for k in honest
-        if group._st[k, voter.P_ERRORS] > before[k] and group._st[k, voter.P_ERROR] in value_errors
-    ]
+    blamed = np.flatnonzero(group.errors > before)
+    named = bool(set(fault.processors).intersection(blamed.tolist()))
+    seen = group.processors()
+    accused = [k for k in blamed if k not in fault.processors and seen[k].error not in TIMELY]
     if accused:
         count.notes.append(f"{kind}: honest {accused} named beside {fault.processors}")
     count.injected += 1
@@ -611,11 +528,11 @@ def measure(n: int, bench: Bench) -> dict[tuple[str, int], float]:
                         if tick.voted:
                             out.setdefault((name, k), []).append(tick.vote_time)
     base = float(np.median(out[("serial", 0)]))
-    gains = np.full(n, 100.0), np.full(n, 20.0)
+    joints = dynamics.joints(q, v, q, v)
     alone = []
     for _ in range(50):
         start = time.perf_counter_ns()
-        dynamics.computed_torque(arm.links, q, v, q, v, zero, *gains, zero)
+        dynamics.computed_torque(arm.links, joints)
         alone.append(1e-9 * (time.perf_counter_ns() - start))
     out[("(the same in one process, no exchange)", 0)] = alone
     return {key: float(np.median(times)) / base for key, times in sorted(out.items())}

@@ -24,17 +24,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.bench_ft import PERIOD, Field
+from benchmarks.baselines.ft_adversary import Model
+from benchmarks.baselines.ft_field import PERIOD, Field
+from benchmarks.bench_ft import PRIORITY, TIMELY
 from benchmarks.harness import Bench
-from ft_controller import Arm, ReplicaGroup, Fault, Timing, processor, voter, voting
-from benchmarks.baselines.ft_adversary import Pages
+from ft_controller import Arm, Fault, ReplicaGroup, Timing, voting
+from ft_controller.fault_injection import accused_by
 from ft_controller.scheduling import SIMULATOR, VOTER
 
 TICKS = 1_000_000
-PRIORITY = 5
 STEP = 31  # of the model: every so many-th case; no divisor of the number of choices anywhere
 CLASSES = ("two_faced", "lying_vote", "taking turns")
-TIMELY = (Comparison.MISSING, Comparison.CRASHED)
 
 
 def main(bench: Bench) -> None:
@@ -47,11 +47,11 @@ def model(bench: Bench) -> None:
     """What one liar can do in one tick, with four and with three in the working set."""
     total = np.zeros(4, np.int64)
     rows = []
-    with Pages(4) as pages:
-        for working, liar in ((0b1111, 0), (0b1111, 3), (0b0111, 1)):
-            counts, first = pages.sweep(working, liar, step=STEP * (997 if bench.quick else 1))
-            rows.append((bin(working), liar, *counts, first))
-            total += counts
+    liars = Model(4)
+    for working, liar in ((0b1111, 0), (0b1111, 3), (0b0111, 1)):
+        counts, first = liars.sweep(working, liar, step=STEP * (997 if bench.quick else 1))
+        rows.append((bin(working), liar, *counts, first))
+        total += counts
     bench.table(
         "model: one liar, one tick",
         ("working set", "liar", "cases", "honest excluded", "no quorum", "wrong", "first"),
@@ -79,7 +79,9 @@ class Count:
 class Campaign:
     """Scenarios of a few ticks, each from a whole working set."""
 
-    def __init__(self, group: ReplicaGroup, seed: int, counts: dict[str, Count], notes: list[str]) -> None:
+    def __init__(
+        self, group: ReplicaGroup, seed: int, counts: dict[str, Count], notes: list[str]
+    ) -> None:
         self.group = group
         self.field = Field(group, seed)
         self.random = self.field.random
@@ -121,7 +123,7 @@ class Campaign:
         """A fault of one tick."""
         random = self.random
         seed = int(random.integers(2**31))
-        while kind == "lying_vote" and accused(seed, liar, self.group.p) != victim:
+        while kind == "lying_vote" and accused_by(liar, seed, self.group.p) != victim:
             seed = int(random.integers(2**31))
         size = float(10.0 ** random.uniform(-9, 3)) if random.random() < 0.8 else 0.0
         return Fault(
@@ -131,9 +133,9 @@ class Campaign:
     def tick(self, count: Count, name: str) -> None:
         """One tick, and who was blamed in it."""
         group = self.group
-        errors = group._st[:, voter.P_ERRORS].copy()
+        errors = group.errors
         result, right = self.field.tick()
-        faulty = group._fault_words[:, 0] != 0
+        faulty = group.injected
         count.ticks += 1
         count.faulty += int(faulty.any())
         if not result.voted:
@@ -142,20 +144,16 @@ class Campaign:
         elif not right:
             count.wrong += 1
             self.notes.append(f"{name}: tick {result.number} has a wrong torque")
-        for k in np.flatnonzero(group._st[:, voter.P_ERRORS] > errors):
+        for k in np.flatnonzero(group.errors > errors):
             if faulty[k]:
                 count.named += 1
-            elif group._st[k, voter.P_ERROR] in TIMELY:
+                continue
+            seen = group.processors()[k]
+            if seen.error in TIMELY:
                 count.late += 1
             else:
                 count.framed += 1
-                seen = group.processors()[k]
                 self.notes.append(f"{name}: honest {k} blamed beside {faulty}: {seen.detail}")
-
-
-def accused(seed: int, liar: int, p: int) -> int:
-    """Whom a lying processor accuses; the rule is that of the processor."""
-    return int((liar + 1 + processor._draw(seed, 2) % (p - 1)) % p)
 
 
 BURN = "while True: pass"

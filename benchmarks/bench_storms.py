@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.baselines.ft_simulation import Simulation, Trouble
 from benchmarks.harness import Bench
 from ft_controller import Arm, Limits, State, plan
 from ft_controller.errors import GoalError
 from ft_controller.safety_supervisor import Reason
-from benchmarks.baselines.ft_simulation import Simulation, Trouble
 
 ARM = Arm.four_link()
 START = np.array([0.3, 0.4, 0.5, 0.6])
-SPEED_LIMIT = 20.0  # of the governor [rad/s]
+SPEED_LIMIT = 20.0  # of the safety supervisor [rad/s]
 
 
 @dataclass

@@ -1,8 +1,8 @@
 """A controlled arm in simulated time, with whatever may go wrong around the vote.
 
-The control loop, the safety supervisor and the arm are the real ones; the processors are one computation in
-this process, since what they do to each other is not the question here. Time is simulated, so the
-same script gives the same motion on any machine.
+The control loop, the safety supervisor and the arm are the real ones; the processors are one
+computation in this process, since what they do to each other is not the question here. Time is
+simulated, so the same script gives the same motion on any machine.
 
     simulation = Simulation(rate=100.0)
     simulation.follow(plan(...).trajectory)
@@ -14,6 +14,7 @@ same script gives the same motion on any machine.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,7 @@ class SoloGroup(ReplicaGroup):
 
     Attributes:
         silent: Whether there is no quorum.
+        votes: Called in each vote.
         starved: Whether that is for want of answers; else the processors disagree.
     """
 
@@ -43,9 +45,11 @@ class SoloGroup(ReplicaGroup):
     def __init__(self, arm: Arm, **options: Any) -> None:
         super().__init__(arm, **options)
         self.silent = False
+        self.votes: Callable[[], None] = lambda: None
         self._vote["working_set"] = self.alive
 
     def _collect_votes(self) -> bool:
+        self.votes()
         self._vote["tick"] += 1
         self._vote["quorum"] = self.p // 2 + 1
         self._vote["agreeing"] = 0 if self.silent else self.p
@@ -90,6 +94,7 @@ class Trouble:
     Attributes:
         node_stopped: The controller does nothing at all, as after SIGSTOP.
         silent: There is no quorum; each tick takes ``patience``.
+        slow: Each vote takes so long, and its torque goes out after that [s].
         lost: Joint states do not arrive.
         frozen: Joint states arrive with new stamps and the old content.
         age: Joint states are so old when they arrive [s].
@@ -98,6 +103,7 @@ class Trouble:
 
     node_stopped: bool = False
     silent: bool = False
+    slow: float = 0.0
     lost: bool = False
     frozen: bool = False
     age: float = 0.0
@@ -155,7 +161,9 @@ class Simulation:
         self._ticks = max(1, round(patience * rate))
         self._timeout = command_timeout
         self._torque, self._commanded = np.zeros(self.arm.n), -np.inf
-        self._steps, self._busy = 0, 0
+        self._steps, self._busy, self._slow = 0, 0, 0.0
+        self._late: Tick | None = None
+        self.group.votes = self._take_time
         self._seen = self.plant.measure()
         self.fastest = self.step = self.farthest = 0.0
         self.states: list[State] = []
@@ -221,7 +229,11 @@ class Simulation:
         self._busy -= 1
         if self._busy > 0:
             return
-        self._busy = self._ticks if now.silent else 0
+        if self._late is not None:
+            self._obey(self._late)
+            self._late = None
+        self._slow = now.slow
+        self._busy = self._ticks if now.silent else round(1e9 * now.slow / self.loop.period_ns)
         self.loop.step()
         if not self.states or self.states[-1] != self.state:
             self.states.append(self.state)
@@ -229,7 +241,16 @@ class Simulation:
             off = self.loop.desired()[0] - self.plant.q
             self.farthest = max(self.farthest, float(np.abs(off).max()))
 
+    def _take_time(self) -> None:
+        self.loop.time_ns += int(1e9 * self._slow)
+
     def _command(self, tick: Tick) -> None:
         self.sent.append(tick)
+        if self._slow > 0.0:
+            self._late = tick
+        else:
+            self._obey(tick)
+
+    def _obey(self, tick: Tick) -> None:
         self.step = max(self.step, float(np.abs(tick.torque - self._torque).max()))
         self._torque, self._commanded = tick.torque, self.time

@@ -222,9 +222,7 @@ def commanded(joints: Joints, work: Work) -> None:
         j = joints[i]
         work[i].acceleration = 0.0
         if j.locked == 0.0:
-            work[i].acceleration = (
-                j.qddot_d + j.kd * (j.qdot_d - j.qdot) + j.kp * (j.q_d - j.q)
-            )
+            work[i].acceleration = j.qddot_d + j.kd * (j.qdot_d - j.qdot) + j.kp * (j.q_d - j.q)
 
 
 @njit(cache=True, nogil=True)

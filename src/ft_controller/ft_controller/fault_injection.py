@@ -93,8 +93,7 @@ def obstruct(
         clock: Scratch, two words.
     """
     if (
-        fault.kind
-        not in (FaultKind.SLOW, FaultKind.SILENT, FaultKind.CRASH, FaultKind.WILD_WRITE)
+        fault.kind not in (FaultKind.SLOW, FaultKind.SILENT, FaultKind.CRASH, FaultKind.WILD_WRITE)
         or draw(fault.seed, 1) % stages != stage
     ):
         return True

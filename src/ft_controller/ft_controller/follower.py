@@ -10,7 +10,8 @@ have been then, and without a new one nothing changes. What is sent to the contr
 
 with an offset e that begins as the distance of the arm from the trajectory and is taken to zero
 within limits of speed and acceleration, and a rate r of the clock that is zero until the offset is
-small and then rises to one. A new trajectory is entered in the same way from the motion before it.
+small and then rises to one, or to less where torques are late. A new trajectory is entered in the
+same way from the motion before it.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ _NEAR_SPEED = 0.5  # [rad/s]
 _BRAKING_WAY = 0.5  # [rad]
 #: The clock comes to its full rate in at least this time.
 _SHORTEST_START = 0.2  # [s]
+#: With a longer lag the clock runs slower, so that what the arm does meanwhile stays small.
+_STEADY_LAG = 0.04  # [s]
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,12 @@ class Follower:
 
     Attributes:
         entry: How motions are entered; may be set between ticks.
+        lag: Time from a measurement to the effect of its torque [s].
     """
 
     def __init__(self, n: int, entry: Entry | None = None) -> None:
         self.entry = entry or Entry()
+        self.lag = 0.0
         self._n = n
         self._next: Trajectory | None = None
         self._trajectory: Trajectory | None = None
@@ -168,7 +173,12 @@ class Follower:
         proposal.anchor_ns, proposal.base, proposal.rate = proposal.now_ns, s, 0.0
         proposal.offset = np.array([q - point[0], qdot])
         proposal.bounds = self._limits(proposal.offset)
-        proposal.desired = np.array([q, qdot, np.zeros(self._n)])
+        # The arm brakes from this tick on: where ticks are long, each of them may be an entry.
+        push = np.zeros(self._n)
+        if qdot.any():
+            step = max(self.lag, 0.4 * self.entry.regular)
+            _take_down(proposal.offset.copy(), push, proposal.bounds, self.entry.speed, step)
+        proposal.desired = np.array([q, qdot, push])
 
     def _exchange(self, proposal: _Proposal, since: float) -> None:
         """Go over to another trajectory, from where the arm should have been a time ago."""
@@ -195,16 +205,20 @@ class Follower:
             calm = np.abs(offset[1]) <= self.entry.speed
             proposal.bounds = np.where(calm, self.entry.acceleration, proposal.bounds)
             _take_down(offset, push, proposal.bounds, self.entry.speed, dt)
-        if rate < 1.0:
+        full = min(1.0, _STEADY_LAG / max(self.lag, 1e-9))
+        if rate < 1.0 or full < 1.0:
             near = np.abs(offset[0]).max() <= _NEAR and np.abs(offset[1]).max() <= _NEAR_SPEED
-            if near:
+            if near or rate > full:
                 slope = 1.0 / max(
                     _SHORTEST_START,
                     float(np.abs(proposal.trajectory.sample(s)[1]).max()) / self.entry.acceleration,
                 )
-                rate = min(1.0, rate + slope * dt)
+                if rate > full:
+                    slope = -slope
+                turned = rate + slope * dt
+                rate = min(full, turned) if slope > 0.0 else max(full, turned)
             proposal.anchor_ns, proposal.base, proposal.rate = proposal.now_ns, s, rate
-            if rate >= 1.0:
+            if rate == full:
                 slope = 0.0
         proposal.offset = offset
         point = proposal.trajectory.sample(s)
@@ -220,8 +234,15 @@ class Follower:
         )
 
     def _limits(self, offset: Array) -> Array:
-        """The acceleration by which each joint's offset is taken down [rad/s^2]."""
-        return np.maximum(self.entry.acceleration, offset[1] ** 2 / (2.0 * _BRAKING_WAY))
+        """The acceleration by which each joint's offset is taken down [rad/s^2].
+
+        A fast joint comes to rest within the braking way; but no more than half of its speed is
+        taken within the time that a torque takes to have an effect.
+        """
+        braking = offset[1] ** 2 / (2.0 * _BRAKING_WAY)
+        if self.lag > 0.0:
+            braking = np.minimum(braking, np.abs(offset[1]) / (2.0 * self.lag))
+        return np.maximum(self.entry.acceleration, braking)
 
 
 class _Proposal:

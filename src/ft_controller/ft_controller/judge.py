@@ -75,9 +75,7 @@ def _await_the_rest(ballot: Ballot, shared: Shared) -> int:
         vote.alive = alive_set(shared.processes)
         pending = 0
         for i in range(answers.size):
-            if voting.has(vote.alive, i) and not arrived(
-                vote.controller, answers, i, ballot.owner
-            ):
+            if voting.has(vote.alive, i) and not arrived(vote.controller, answers, i, ballot.owner):
                 pending |= 1 << i
         now = now_ns(clock)
         awaited = pending & ~vote.suspects
@@ -342,9 +340,7 @@ def _judge_time(ballot: Ballot, now: int) -> None:
     vote, answers, records = ballot.vote[0], ballot.answers, ballot.records
     anybody = False
     for j in range(answers.size):
-        if voting.has(vote.working_set, j) and arrived(
-            vote.controller, answers, j, ballot.owner
-        ):
+        if voting.has(vote.working_set, j) and arrived(vote.controller, answers, j, ballot.owner):
             anybody = True
     for j in range(answers.size):
         record = records[j]

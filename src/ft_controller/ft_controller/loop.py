@@ -44,6 +44,9 @@ T = TypeVar("T")
 _LAST_WORDS = 10
 #: Joints that are slower than this count as at rest when an arm is taken over again [rad/s].
 _CALM = 0.5
+#: The feedback is stable with some margin if K_D times the lag is no more than this. The longest
+#: lag counts, and is forgotten at a rate of so many seconds per second.
+_LAG_MARGIN, _LAG_FORGOTTEN = 0.5, 0.2
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,7 @@ class ControlLoop:
         self._frozen: tuple[int, float] | None = None  # a joint, and where it is stuck
         self._looked: tuple[int, int] = (0, 0)  # time and measurement of the last tick
         self._silent = 0
+        self._lag, self._given = 0.0, self._time_ns()
         self._recover_ns = int(1e9 * checks.within("recover_after", recover_after, 0.0, 3600.0))
         self._well_since = self._ticked = 0
         self._disputed = False
@@ -313,8 +317,11 @@ class ControlLoop:
             fresh,
             next_due,
         )
-        if self._time_ns() - now <= self._pause_ns:  # else it is a torque for a moment long past
+        given = self._time_ns()
+        if given - now <= self._pause_ns:  # else it is a torque for a moment long past
             self._give(tick, fresh)
+        if latest is not None and fresh:
+            self._mind_the_lag(given, latest)
         self._recover(now, tick, fresh, qdot)
         self.group.review()
         self._votes.append(tick.vote_time)
@@ -349,6 +356,18 @@ class ControlLoop:
         if self._frozen is not None and latest.q[self._frozen[0]] != self._frozen[1]:
             self._frozen = None
         return self._frozen is None
+
+    def _mind_the_lag(self, given: int, latest: _Measurement) -> None:
+        """Weaken the feedback while ticks are long: by old measurements it would push.
+
+        A torque acts from the end of its vote to that of the next one. On average it is as late as
+        its measurement was old, plus half of that time.
+        """
+        held, self._given = 1e-9 * min(given - self._given, self._pause_ns), given
+        lag = min(1e-9 * (given - latest.time_ns), 1e-9 * self._pause_ns) + 0.5 * held
+        self._lag = max(lag, self._lag - _LAG_FORGOTTEN * held)
+        self._follower.lag = self._lag
+        self.group.weaken(_LAG_MARGIN / max(self._lag, 1e-9))
 
     def _give(self, tick: Tick, fresh: bool) -> None:
         """Send the torque, and remember what it was for."""

@@ -18,10 +18,7 @@ DESIRED = ("desired", 1, ORANGE, 0.05, -0.02)
 
 
 def arm_marker(
-    points: NDArray[np.float64],
-    line: tuple[str, int, str, float, float],
-    frame: str,
-    stamp: Any,
+    points: NDArray[np.float64], line: tuple[str, int, str, float, float], frame: str, stamp: Any
 ) -> Marker:
     """A line through the joints, shape (n + 1, 2) [m]."""
     name, number, shade, width, height = line

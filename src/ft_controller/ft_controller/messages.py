@@ -206,13 +206,15 @@ class Layout:
         )
         length = sum(self._messages)
         both = pages.reshape(self.p, self.page_words)[:, : 2 * length].reshape(self.p, 2, length)
-        messages, at = [], 0
+        messages: list[Message] = []
+        at = 0
         for size in self._messages:
             messages.append(
                 Message(both[:, :, at], both[:, :, at + 1], both[:, :, at + 2 : at + size])
             )
             at += size
-        return Shared(block, *messages, self.table(processes))
+        data, votes, result = messages
+        return Shared(block, data, votes, result, self.table(processes))
 
     def table(self, processes: Words) -> ProcessTable:
         """The process table by name; its block has the shape (process_words,)."""

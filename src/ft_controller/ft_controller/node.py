@@ -240,7 +240,7 @@ class FtController(KinNode[FtParameters]):
         loop.measured(q, qdot, age)
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
-        loop = self._driven()
+        loop = self.driven()
         start = orders.start_point(loop)
         orders.follow(loop, conversions.trajectory_of(message, self.parameters.joints, start))
 
@@ -251,7 +251,7 @@ class FtController(KinNode[FtParameters]):
             raise ArmError("", "the control loop does not run")
         return self.control
 
-    def _driven(self) -> ControlLoop:
+    def driven(self) -> ControlLoop:
         """The loop, if what it is told to follow is followed."""
         loop = self._running()
         if self.claim is not None and self.claim.sentence:
@@ -305,7 +305,7 @@ class FtController(KinNode[FtParameters]):
         return LockJoint.Response(owners=[k if k >= 0 else 255 for k in owners])
 
     def _move(self, request: MoveArm.Request, task: Task) -> MoveArm.Response:
-        loop = self._running() if request.plan_only else self._driven()
+        loop = self._running() if request.plan_only else self.driven()
         now = self.parameters
         result = orders.move(
             loop,
@@ -338,9 +338,7 @@ class FtController(KinNode[FtParameters]):
     def _show(self, snapshot: Snapshot) -> None:
         previous, self._snapshot = self._snapshot, snapshot
         stamp = self.get_clock().now().to_msg()
-        self._status.publish(
-            conversions.status_message(snapshot, self.parameters.joints, stamp)
-        )
+        self._status.publish(conversions.status_message(snapshot, self.parameters.joints, stamp))
         if previous is None or previous.state != snapshot.state:
             log = self.get_logger()
             text = f"{snapshot.state.name}{': ' if snapshot.reason else ''}{snapshot.reason}"

@@ -15,7 +15,15 @@ from ft_controller.safety_supervisor import State
 from ft_controller.trajectory import Trajectory
 from kin_core.task import Task
 
-__all__ = ["follow", "lock", "move", "refuse_if_stopped", "reset", "set_joint_limits", "start_point"]
+__all__ = [
+    "follow",
+    "lock",
+    "move",
+    "refuse_if_stopped",
+    "reset",
+    "set_joint_limits",
+    "start_point",
+]
 
 Array = NDArray[np.float64]
 

@@ -312,9 +312,7 @@ def _tick(me: int, tick: int, shared: Shared, own: Private) -> None:
         bits = own.bits[:count]
         if fault.kind == FaultKind.TWO_FACED:
             messages = (shared.data, shared.votes)
-            publish_two_faced(
-                me, tick, messages, own.data, bits, fault, header.deadline, own.clock
-            )
+            publish_two_faced(me, tick, messages, own.data, bits, fault, header.deadline, own.clock)
         else:
             publish(me, tick, shared.data, 0, bits, fault, own.clock)
         _compare(me, tick, count, shared, own)

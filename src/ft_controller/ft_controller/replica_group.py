@@ -383,8 +383,18 @@ class ReplicaGroup:
 
     def set_gains(self, kp: ArrayLike, kd: ArrayLike) -> None:
         """Change the gains from the next tick on."""
-        gains = _gains("kp", kp, self.arm.n), _gains("kd", kd, self.arm.n)
-        self._joints["kp"], self._joints["kd"] = gains
+        self._gains = _gains("kp", kp, self.arm.n), _gains("kd", kd, self.arm.n)
+        self._joints["kp"], self._joints["kd"] = self._gains
+
+    def weaken(self, largest: float) -> None:
+        """Use gains with K_D up to a value from the next tick on, and K_P to match [1/s].
+
+        K_D is scaled by a factor and K_P by its square, so that the damping ratio stays. Gains that
+        are small enough are used as they are.
+        """
+        kp, kd = self._gains
+        factor = np.minimum(1.0, largest / np.maximum(kd, 1e-12))
+        self._joints["kp"], self._joints["kd"] = factor * factor * kp, factor * kd
 
     def set_timing(self, timing: Timing) -> None:
         """Change the deadlines from the next tick on."""

@@ -359,11 +359,7 @@ def _supervise(
     paused = _keep_account(status, times, t)
     alone = before == State.HOLD or (before == State.RUN and paused)
     held_out = alone and status.held >= times.hold
-    if (
-        reason == Reason.NONE
-        and before in (State.IDLE, State.RUN, State.HOLD)
-        and not held_out
-    ):
+    if reason == Reason.NONE and before in (State.IDLE, State.RUN, State.HOLD) and not held_out:
         _run(memory, tau, sight)
         return
     if before == State.IDLE:

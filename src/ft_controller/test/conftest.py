@@ -25,7 +25,7 @@ def reference(arm, q, v, qd, locked=0.0):
 
 
 class Bench:
-    """A replica group that controls an arm which is moved along a made-up path: no two ticks are alike."""
+    """A replica group and an arm that is moved along a made-up path: no two ticks are alike."""
 
     def __init__(self, group):
         self.group = group
@@ -121,12 +121,11 @@ def family(pid):
 def gone(processes, seconds=10.0):
     """Whether all of them end (zombies count as ended)."""
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        left = [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
-        if not left:
-            return True
+    while any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in processes):
+        if time.monotonic() > end:
+            return False
         time.sleep(0.02)
-    return False
+    return True
 
 
 def shared_memory():

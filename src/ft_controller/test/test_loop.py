@@ -10,9 +10,9 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.baselines.ft_simulation import Simulation
 from ft_controller import Arm, Limits, State, Trajectory, plan
 from ft_controller.safety_supervisor import Reason
-from benchmarks.baselines.ft_simulation import Simulation
 
 ARM = Arm.four_link()
 START = np.array([0.3, 0.4, 0.5, 0.6])
@@ -186,6 +186,36 @@ def test_an_older_measurement_than_the_last_says_nothing():
     assert (simulation.loop.measurement[0] == before[0]).all()
     simulation.loop.sensed(START, np.zeros(4), 0.0)
     assert (simulation.loop.measurement[0] == START).all()
+
+
+@pytest.mark.parametrize("slow, age", [(0.03, 0.0), (0.05, 0.01), (0.06, 0.04), (0.09, 0.03)])
+def test_slow_votes_make_a_slow_motion_and_no_wild_one(slow, age):
+    """A busy machine: torques that are late by 0.1 s once swung the arm up, to 15 rad/s."""
+    simulation = Simulation(**DEMO)
+    simulation.run(0.2, slow=slow, age=age)
+    simulation.follow(MOVE)
+    simulation.run(14.0, slow=slow, age=age)
+    assert simulation.states == [State.RUN] and simulation.farthest < 0.05
+    assert np.abs(simulation.plant.q - MOVE.sample(99.0)[0]).max() < 5e-3
+    assert simulation.fastest <= 1.1 * SPEED
+
+
+def test_an_arm_that_is_met_in_motion_is_braked_although_votes_are_slow():
+    simulation = Simulation(**DEMO)
+    simulation.plant.qdot[:] = [0.5, -2.0, -2.0, 6.0]
+    simulation.run(0.1).run(3.0, slow=0.06, age=0.02)
+    assert simulation.state == State.RUN
+    assert simulation.fastest <= 8.0 and simulation.speed < 0.3
+
+
+def test_after_slow_votes_the_gains_come_back():
+    """The feedback is weakened no longer than that: the next motion is followed as closely."""
+    simulation = Simulation(**DEMO)
+    simulation.run(1.0, slow=0.06).run(3.0)
+    simulation.farthest = 0.0
+    simulation.follow(MOVE)
+    simulation.run(4.0)
+    assert arrived(simulation) and simulation.farthest < 0.02
 
 
 def test_slow_loops_have_longer_pauses():

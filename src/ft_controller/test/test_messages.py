@@ -67,7 +67,10 @@ def test_what_is_written_is_read_in_its_tick_alone(data, tick):
     write_message(message, 1, tick, 0b101, np.array(data))
     assert read_message(message, 1, tick, 4, out)[0] == Comparison.MISSING
     stamp_message(message, 1, tick)
-    assert read_message(message, 1, tick, 4, out) == (Comparison.SAME, message.checksum[1, tick & 1])
+    assert read_message(message, 1, tick, 4, out) == (
+        Comparison.SAME,
+        message.checksum[1, tick & 1],
+    )
     assert out.tolist() == [0b101, *data]
     for other in (tick - 1, tick + 1, tick + 2):
         assert read_message(message, 1, other, 4, out)[0] == Comparison.MISSING

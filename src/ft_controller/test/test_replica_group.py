@@ -503,13 +503,17 @@ def tick_until(group, condition, seconds=60.0):
 @pytest.fixture
 def fresh():
     """A group whose process supervisor may be killed."""
-    with ReplicaGroup(Arm.four_link(), clean_ticks=5, restart_delay=0.001, restart_stalled=0.0) as group:
+    with ReplicaGroup(
+        Arm.four_link(), clean_ticks=5, restart_delay=0.001, restart_stalled=0.0
+    ) as group:
         still(group)
         group.safety.limits = Limits.of(group.arm, hold=0.01, ramp=0.01)
         yield group
 
 
-def test_a_process_supervisor_that_dies_is_replaced_and_one_reset_brings_the_arm_back(fresh, processes):
+def test_a_process_supervisor_that_dies_is_replaced_and_one_reset_brings_the_arm_back(
+    fresh, processes
+):
     group = fresh
     old, children = group.supervisor_pid, [psutil.Process(pid) for pid in group.pids]
     os.kill(old, signal.SIGKILL)
@@ -540,6 +544,42 @@ def test_a_process_supervisor_that_dies_is_replaced_and_one_reset_brings_the_arm
     group.reset()
     tick_until(group, lambda: group.working_set == 0b1111)
     assert {psutil.Process(pid).ppid() for pid in group.pids} == {group.supervisor_pid}
+
+
+def test_a_stopped_supervisor_is_replaced_without_a_lost_tick(processes):
+    """SIGSTOP: its processors work on, but one that dies would not come back."""
+    with ReplicaGroup(
+        Arm.four_link(), timing=Timing.patient(), restart_delay=0.001, restart_stalled=0.5
+    ) as group:
+        assert still(group).voted
+        old, children = group.supervisor_pid, [psutil.Process(pid) for pid in group.pids]
+        os.kill(old, signal.SIGSTOP)
+        end = time.monotonic() + 60.0
+        while group.supervisor_pid == old:
+            assert time.monotonic() < end
+            assert still(group).voted
+            time.sleep(0.002)
+        assert group.supervisors == 2 and group.working_set == 0b1111
+        for _ in range(20):
+            assert still(group).voted
+        assert group.exclusions == 0 and group.safety.state == State.RUN
+        assert processes.gone([psutil.Process(old), *children])
+        # The new one does its work.
+        dead = group.pids[1]
+        os.kill(dead, signal.SIGKILL)
+        tick_until(group, lambda: group.pids[1] not in (0, dead) and group.working_set == 0b1111)
+
+
+def test_a_supervisor_that_goes_on_in_time_stays(processes):
+    with ReplicaGroup(Arm.four_link(), processors=3, restart_stalled=0.5) as group:
+        old, before = group.supervisor_pid, processes.family(os.getpid())
+        os.kill(old, signal.SIGSTOP)
+        tick_until(group, lambda: group.supervisors == 2)  # another one is on its way
+        spare = [p for p in processes.family(os.getpid()) if p not in before]
+        assert spare
+        os.kill(old, signal.SIGCONT)
+        tick_until(group, lambda: processes.gone(spare, 0.0))
+        assert group.supervisor_pid == old and still(group).voted
 
 
 def test_all_die_at_once_and_come_back_with_or_without_a_reset(fresh):

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from ft_controller.arm import Arm
-from ft_controller.replica_group import ReplicaGroup
-from ft_controller.timing import Timing
 from ft_controller.errors import ReplicaError
 from ft_controller.faults import Fault
-from ft_controller.safety_supervisor import State
 from ft_controller.loop import SteppedLoop
+from ft_controller.replica_group import ReplicaGroup
+from ft_controller.safety_supervisor import State
+from ft_controller.timing import Timing
 from ft_controller.trajectory import Trajectory
 
 RATE = 250.0

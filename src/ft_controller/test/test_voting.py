@@ -58,7 +58,9 @@ def test_round_robin_gives_a_failed_processors_joint_to_its_left_neighbour():
 
 def test_balanced_spreads_what_round_robin_heaps_up():
     assert sorted(owners(0b1001, 4, Reconfiguration.BALANCED, 4)) == [0, 0, 3, 3]
-    heaped = np.bincount(owners(0b0000000011111111, 16, Reconfiguration.ROUND_ROBIN, 16), minlength=16)
+    heaped = np.bincount(
+        owners(0b0000000011111111, 16, Reconfiguration.ROUND_ROBIN, 16), minlength=16
+    )
     spread = np.bincount(owners(0b0000000011111111, 16, Reconfiguration.BALANCED, 16), minlength=16)
     assert heaped.max() == 9
     assert spread.max() == 2
@@ -86,7 +88,11 @@ def test_the_processor_of_a_locked_joint_relieves_the_others():
     assert owners(0b1101, 4, Reconfiguration.BALANCED, 4, locked=[3]) == [0, 3, 2, 3]
     # Eight joints on four processors, joints 0 and 4 locked: processor 0 would have none.
     load = np.bincount(
-        [k for i, k in enumerate(owners(0b1111, 4, Reconfiguration.BALANCED, 8, [0, 4])) if i not in (0, 4)]
+        [
+            k
+            for i, k in enumerate(owners(0b1111, 4, Reconfiguration.BALANCED, 8, [0, 4]))
+            if i not in (0, 4)
+        ]
     )
     assert load.tolist() == [1, 1, 2, 2] or sorted(load.tolist()) == [1, 1, 2, 2]
 

@@ -135,7 +135,7 @@ def map_workspace(
     status = np.empty((nz, ny, nx), np.uint16)
     dexterity = np.empty((nz, ny, nx), kind)
     measure = np.empty((8, plane), kind)
-    geometry, options = delta.geometry.prepared(kind), delta._setting((0, "down"), kind)
+    head = delta.head(kind, plane)
     for k in range(nz):
         if task is not None:
             task.check()
@@ -143,14 +143,11 @@ def map_workspace(
         points[2] = z[k]
         call = Call(
             *("dexterity", kind, 1, plane),
-            (Group(geometry, 1, 0), Group(options, 1, 0), Group(points, plane, 1)),
+            (*head, Group(points, plane, 1)),
             (Group(measure, plane, 1),),
             Group(status[k], 0, 1),
         )
-        if delta.cuda is not None:
-            delta.cuda.run_host(call)
-        else:
-            delta.cpu.run(call)
+        delta.run(call)
         dexterity[k] = (1.0 / measure[0]).reshape(ny, nx)
     np.nan_to_num(dexterity, copy=False, nan=0.0)
     usable = (status == 0) & (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -183,6 +183,11 @@ class Solver:
             self._q[part] = v / of.unit[part]
         self._kinematics()
 
+    def adopt_values(self, values: Mapping[str, ArrayLike]) -> None:
+        """Set the tree joints among these, such as the values of a solution."""
+        tree = self.compiled.bodies.dof_of
+        self.set_values({n: v for n, v in values.items() if n in tree})
+
     def store(self, keep: Iterable[str] = ()) -> None:
         """Write the posture into the linkage, but for the joints named in ``keep``."""
         if self._compiled is None:
@@ -209,6 +214,59 @@ class Solver:
         self.linkage.set_goal(name, target)
         self.compiled.set_target(self.linkage.goals[name])
 
+    def put_goal(
+        self,
+        name: str,
+        link: str,
+        kind: str = "pose",
+        *,
+        target: ArrayLike,
+        offset: ArrayLike | None = None,
+        reference: str | None = None,
+        rows: Sequence[bool] | None = None,
+        priority: int | None = None,
+        weight: float | None = None,
+    ) -> None:
+        """Add a goal, or change the one of this name; a goal that only moves costs next to nothing.
+
+        Args:
+            name: Of the goal.
+            link: The link to move; empty: only the target of a known goal changes.
+            kind: See Linkage.add_goal(), as for the arguments below.
+            target: Target frame (4, 4) or position (3,) in the reference link [m].
+            offset: Frame in the link that should meet the target.
+            reference: Link in whose frame the target is; None: the root.
+            rows: For kind "rows".
+            priority: Level; None: the default, or any that a goal has which only moves.
+            weight: None: 1, or any that a goal has which only moves.
+
+        Raises:
+            InvalidInput: Refused; a known goal stays as it was.
+        """
+        linkage, known = self.linkage, self.linkage.goals.get(name)
+        moves = known is not None and (
+            not link
+            or (
+                (known.link, known.reference, known.kind) == (link, reference or linkage.root, kind)
+                and (kind != "rows" or rows is None or known.rows == tuple(rows))
+                and np.array_equal(known.offset, np.eye(4) if offset is None else offset)
+                and priority in (None, known.priority)
+                and weight in (None, known.weight)
+            )
+        )
+        if moves:
+            self.set_goal(name, target)
+            return
+        arguments: dict[str, Any] = {
+            "target": target, "offset": offset, "reference": reference, "rows": rows,
+            "priority": priority, "weight": 1.0 if weight is None else weight,
+        }  # fmt: skip
+        trial = linkage.copy()  # so that a refused goal leaves the old one
+        for work in (trial, linkage):
+            if known is not None:
+                work.remove_goal(name)
+            work.add_goal(name, link, kind, **arguments)
+
     # ---- solving ----------------------------------------------------------------------------
 
     def iterate(self) -> float:
@@ -224,6 +282,7 @@ class Solver:
         max_iterations: int | None = None,
         step_time: float | None = None,
         restarts: int | None = None,
+        other_assemblies: bool = False,
         task: Task | None = None,
     ) -> Solution:
         """Iterate until every task is met, or as well as the priorities allow.
@@ -241,6 +300,8 @@ class Solver:
             max_iterations: Iterations allowed.
             step_time: Time that the motion may take [s]; None: velocity limits do not count.
             restarts: Other starts to try; as in the options if not given.
+            other_assemblies: Where only another start meets the tasks, answer that posture, however
+                far from the start; without it, it is offered as ``alternative``.
             task: For cancel, timeout and progress.
         """
         self.refresh()
@@ -267,6 +328,8 @@ class Solver:
                 self._step_out(limit, tolerance, flag, history, task)
                 if not self._met(tolerance) and step_time is None and restarts and not flag[0]:
                     tried, alternative = self._elsewhere(restarts, tolerance, flag)
+                if alternative is not None and other_assemblies:
+                    self._move_to(alternative, limit, tolerance, flag, history)
         return self._solution(
             tolerance, history, at_rest=at_rest, unreachable=tried and alternative is None,
             far=far, alternative=alternative, flag=flag, task=task,
@@ -599,6 +662,22 @@ class Solver:
                 return True, dict(flat.linkage.values)
         return True, None
 
+    def _move_to(
+        self,
+        values: dict[str, Array],
+        limit: int,
+        tolerance: float,
+        flag: Any,
+        history: list[float],
+    ) -> None:
+        """Go over to a posture that meets every task, if it does so within the hierarchy too."""
+        before = self._q.copy()
+        self.adopt_values(values)
+        self._descend(len(history) + limit, tolerance, flag, history, None)
+        if not self._met(tolerance):
+            self._q[:] = before
+            self._kinematics()
+
     def _solution(
         self,
         tolerance: float,
@@ -619,6 +698,8 @@ class Solver:
         of = f"{len(unmet)} of {len(parts)} tasks"
         if not unmet:
             code, message = StatusCode.SUCCESS, f"all {len(parts)} tasks met"
+            if alternative is not None:
+                message += ", in a posture far from the start"
         elif task is not None and task.stopped:
             code = StatusCode.CANCELLED if flag[0] == 1 else StatusCode.TIMEOUT
             message = "stopped before all tasks were met"

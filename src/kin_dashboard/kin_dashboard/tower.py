@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
-from kin_interfaces.msg import HierGoal
+from kin_interfaces.msg import HierGoal, HierProblem
 from kin_interfaces.srv import Decompose, LoadLinkage, SolveHierIK
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
@@ -98,10 +98,10 @@ class TowerPanel(Panel):
         """Solve to convergence with the goals as they are, and show the residuals."""
 
         def answered(response: Any) -> None:
-            self.residuals = list(response.residuals)
-            self.unmet = list(response.unmet)
+            self.residuals = list(response.solution.residuals)
+            self.unmet = list(response.solution.unmet)
 
-        self.ask(self._solve, SolveHierIK.Request(keep=True), answered)
+        self.ask(self._solve, SolveHierIK.Request(problem=HierProblem(keep=True)), answered)
 
     def decompose(self) -> None:
         """Show the components in the order in which they are solved."""

@@ -22,7 +22,7 @@ from kin_solvers.equations import Equations
 from kin_solvers.fast import FastSearch
 from kin_solvers.mechanism import translation
 from kin_solvers.planar import PlanarSystem
-from kin_solvers.planted import planted_planar, planted_platform
+from benchmarks.baselines.cuik_completeness import planted_planar, planted_platform
 from kin_solvers.system import System
 
 ALPHA, BETA = math.radians(30), math.radians(75)
