@@ -46,6 +46,7 @@ def error(chain, pose):
 
 
 def newton(rows, pose, q, steps):
+    """Newton's method with steps of least norm, from configurations, shape (..., V)."""
     for _ in range(steps):
         e, J = error(frames(*rows, q), pose)
         Jt = J.swapaxes(-1, -2)
@@ -56,10 +57,12 @@ def newton(rows, pose, q, steps):
 
 
 def turned(x):
+    """Angles in [-pi, pi)."""
     return np.remainder(x + math.pi, TURN) - math.pi
 
 
 def tangents(rows, pose, q):
+    """Unit vectors in the kernel of the Jacobian, shape (..., V)."""
     return np.linalg.svd(error(frames(*rows, q), pose)[1])[2][..., -1, :]
 
 
@@ -73,9 +76,9 @@ def follow(rows, pose, start):
         new = newton(rows, pose, x + STEP * t, 3)
         home, chord = turned(start - x), new - x
         along = home @ chord / (chord @ chord)
-        if len(points) > 3 and 0.0 < along <= 1.0:
-            if np.linalg.norm(home - along * chord) < 0.1 * STEP:
-                return np.array([*points, x + home])
+        near = np.linalg.norm(home - along * chord) < 0.1 * STEP
+        if len(points) > 3 and 0.0 < along <= 1.0 and near:
+            return np.array([*points, x + home])
         points.append(new)
     raise RuntimeError("the curve does not close")
 
@@ -120,9 +123,7 @@ def pieces(curve, lower, upper):
     over = sum(
         b == len(curve) - 1 and tuple(np.array(turns) + wound) in begins for turns, _, b in runs
     )
-    whole = sum(
-        a == 0 and b == len(curve) - 1 and not wound.any() for _, a, b in runs
-    )
+    whole = sum(a == 0 and b == len(curve) - 1 and not wound.any() for _, a, b in runs)
     return len(runs) - over + whole
 
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.baselines.cuik_completeness import planted_planar, planted_platform
 from kin_core.task import Task
 from kin_solvers import (
     Constant,
@@ -25,7 +26,6 @@ from kin_solvers.mechanism import translation
 from kin_solvers.paper import PaperSearch
 from kin_solvers.pipeline import run_pipelined
 from kin_solvers.planar import PlanarSystem
-from benchmarks.baselines.cuik_completeness import planted_planar, planted_platform
 from kin_solvers.system import System
 
 ALPHA, BETA = math.radians(30), math.radians(75)
