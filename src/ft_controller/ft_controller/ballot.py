@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,30 +92,26 @@ class Ballot(NamedTuple):
     """The memory of the voter.
 
     Attributes:
-        vote: Shape (1,), of ``VOTE``.
+        vote: One record, of ``VOTE``.
         answers: Shape (p,), of ``ANSWER``.
         records: Shape (p,), of ``RECORD``.
         comparisons: What i found of j, shape (p, p).
         echoes: What i says that it read of j, shape (p, p).
-        data: Set word, M, N, tau of each processor, shape (p, 1 + data).
-        values: The same memory as floats.
-        results: Set word, torques and owned joints of each processor, shape (p, 1 + 2 n).
-        torques: The same memory as floats.
+        data: Set word (an integer), M, N, tau of each processor, shape (p, 1 + data).
+        results: Set word, torques (floats) and owned joints of each processor, shape (p, 1 + 2 n).
         owner: Who computes each joint, shape (n,).
         tau: The torque that was decided on, shape (n,) [N m].
         message: Scratch for a vote.
         clock: Scratch, two words.
     """
 
-    vote: Records
+    vote: Any
     answers: Records
     records: Records
     comparisons: Words
     echoes: Words
-    data: Words
-    values: Array
+    data: Array
     results: Words
-    torques: Array
     owner: Words
     tau: Array
     message: Words
@@ -125,17 +121,14 @@ class Ballot(NamedTuple):
     def of(cls, layout: Layout) -> Ballot:
         """An empty one."""
         p, n = layout.p, layout.n
-        values, torques = np.zeros((p, 1 + layout.data)), np.zeros((p, 1 + 2 * n))
         return cls(
-            vote=np.zeros(1, VOTE),
+            vote=np.zeros(1, VOTE)[0],
             answers=np.zeros(p, ANSWER),
             records=np.zeros(p, RECORD),
             comparisons=np.zeros((p, p), np.int64),
             echoes=np.zeros((p, p), np.int64),
-            data=values.view(np.int64),
-            values=values,
-            results=torques.view(np.int64),
-            torques=torques,
+            data=np.zeros((p, 1 + layout.data)),
+            results=np.zeros((p, 1 + 2 * n), np.int64),
             owner=np.zeros(n, np.int64),
             tau=np.zeros(n),
             message=np.zeros(1 + 2 * p, np.int64),
