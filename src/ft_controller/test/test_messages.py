@@ -12,6 +12,7 @@ from ft_controller.messages import (
     Layout,
     alive_set,
     body,
+    claimed_checksum,
     read_message,
     rewritten,
     stamp_message,
