@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ft_controller.atomics import exit_now, now_ns, pause, sleep_until
 from ft_controller.faults import FaultKind
 from ft_controller.messages import body, published, stamp_message, write_message
+from ft_controller.records import record
 
 __all__ = ["STUCK", "accused_by", "draw", "obstruct", "publish", "publish_two_faced", "spoil"]
 
@@ -19,7 +20,7 @@ Words = NDArray[np.int64]
 Array = NDArray[np.float64]
 Record = Any
 
-STUCK = np.dtype([("onset", np.int64), ("element", np.int64), ("value", np.float64)], align=True)
+STUCK = record("onset element", "value")
 """The value at which an element got stuck."""
 
 _CRASH_CODE = 70

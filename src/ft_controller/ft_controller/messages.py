@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ft_controller.atomics import checksum, combine, fence, load_acquire, store_release
 from ft_controller.dynamics import JOINT
+from ft_controller.records import record
 from ft_controller.voting import Comparison
 
 __all__ = [
@@ -49,40 +50,21 @@ Records = NDArray[np.void]
 MIN_PROCESSORS = 3
 MAX_PROCESSORS = 16
 
-INPUT = np.dtype(
-    [
-        ("tick", np.int64),
-        ("release", np.int64),  # when the tick began [ns]
-        ("next_due", np.int64),  # when the next one is due, 0: unknown [ns]
-        ("grace", np.int64),  # with a quorum, wait so long for the rest [ns]
-        ("deadline", np.int64),  # nobody waits for longer [ns]
-        ("controller", np.int64),
-        ("reconfiguration", np.int64),
-        ("working_set", np.int64),
-        ("awaited", np.int64),  # members of the working set that are worth waiting for
-        ("quorum", np.int64),
-        ("tolerance", np.float64),
-    ],
-    align=True,
+INPUT = record(
+    "tick release next_due grace deadline controller reconfiguration working_set awaited quorum",
+    "tolerance",
 )
-"""What all processors are told in a tick, beside joints and faults."""
+"""What all processors are told in a tick, beside joints and faults.
 
-FAULT = np.dtype(
-    [
-        ("kind", np.int64),
-        ("element", np.int64),
-        ("onset", np.int64),
-        ("seed", np.int64),
-        ("magnitude", np.float64),
-    ],
-    align=True,
-)
+Times are monotonic [ns]: the tick began at ``release``, with a quorum others are waited for until
+``grace`` after it, nobody waits beyond the ``deadline``; ``next_due`` is 0 if it is not known.
+``awaited`` are the members of the working set that are worth waiting for.
+"""
+
+FAULT = record("kind element onset seed", "magnitude")
 """The fault that one processor carries out; see :class:`~ft_controller.faults.Fault`."""
 
-PROCESS = np.dtype(
-    [("pid", np.int64), ("alive", np.int64), ("generation", np.int64), ("status", np.int64)],
-    align=True,
-)
+PROCESS = record("pid alive generation status")
 """What the process supervisor knows of one processor; ``status`` is that of the last that died."""
 
 _CONTROL = 2  # words before the slots of the input block: current tick, stop

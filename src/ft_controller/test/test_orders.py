@@ -7,6 +7,7 @@ from benchmarks.baselines.ft_simulation import Simulation
 from ft_controller import Arm, ArmError, State, Trajectory, orders
 
 START = np.array([0.3, 0.4, 0.5, 0.6])
+FAR = START + np.array([4.0, 0.0, 0.0, 0.0])
 NAMES = ("a", "b", "c", "d")
 
 
@@ -20,10 +21,10 @@ def test_a_motion_beyond_the_limits_is_refused_and_nothing_changes(simulation):
     loop = simulation.loop
     before = loop.following
     with pytest.raises(ArmError, match="positions"):
-        orders.follow(loop, Trajectory.rest(START + [4.0, 0.0, 0.0, 0.0]))
+        orders.follow(loop, Trajectory.rest(FAR))
     assert loop.following is before
     loop.group.lock(0)  # a locked joint is not asked
-    orders.follow(loop, Trajectory.rest(START + [4.0, 0.0, 0.0, 0.0]))
+    orders.follow(loop, Trajectory.rest(FAR))
     assert loop.following is not before
 
 
@@ -43,7 +44,7 @@ def test_new_limits_lead_back_inside_and_must_hold_where_the_arm_is(simulation):
     orders.set_joint_limits(loop, [1, 2], np.array([-1.0, -1.0]), np.array([0.6, 0.7]), NAMES, 1.5)
     simulation.run(3.0)
     assert (simulation.plant.q[1:3] <= [0.61, 0.71]).all() and simulation.state == State.RUN
-    with pytest.raises(ArmError, match="d is at .* rad now: move it first"):
+    with pytest.raises(ArmError, match=r"d is at .* rad now: move it first"):
         orders.set_joint_limits(loop, [3], np.array([2.0]), np.array([2.5]), NAMES, 1.5)
     assert loop.group.safety.limits.upper[3] == np.pi
 
