@@ -21,7 +21,7 @@ def arc(end):
     w[layout.TARGET : layout.TARGET + 12] = end
     twist(w)
     exchange_rules(w)
-    ended = pass_by_arc(w, 0.0, 0.01, 2.0)
+    ended = pass_by_arc(w, 0.0, 1.0, 0.01, 2.0)
     return ended, w
 
 

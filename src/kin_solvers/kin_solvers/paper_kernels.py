@@ -655,4 +655,5 @@ _drive = make_driver(reduce_box, _split)
 @exact_jit
 def search(tables: PaperTables, goal: Goal, stack: Stack, found: Box, progress: Progress) -> None:
     """The Cuik algorithm (Fig. 2) on boxes of scalars."""
-    _drive(tables, make_room(tables, goal.sigma.size), goal, stack, found, progress)
+    box = Box(np.empty(goal.sigma.size), np.empty(goal.sigma.size))
+    _drive(tables, make_room(tables, goal.sigma.size), goal, stack, found, progress, box)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from kin_solvers import Constant
-from kin_solvers.adversarial import (
+from benchmarks.baselines.cuik_adversarial import (
     KERNELS,
     adversarial_campaign,
     hard_loop,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kin_solvers import Settings, library, solve_all_ik
-from kin_solvers.reference_ik import ARMS, compare, configuration
+from benchmarks.baselines.cuik_reference_ik import ARMS, compare, configuration
 
 
 @pytest.mark.slow

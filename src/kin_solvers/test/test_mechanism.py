@@ -26,7 +26,7 @@ from kin_solvers import (
 )
 from kin_solvers.equations import Equations
 from kin_solvers.mechanism import rotation, translation
-from kin_solvers.planted import planted_loop
+from benchmarks.baselines.cuik_completeness import planted_loop
 from kin_solvers.system import System
 
 FOUR_BAR = """

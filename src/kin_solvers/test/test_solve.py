@@ -25,7 +25,7 @@ from kin_solvers.mechanism import translation
 from kin_solvers.paper import PaperSearch
 from kin_solvers.pipeline import run_pipelined
 from kin_solvers.planar import PlanarSystem
-from kin_solvers.planted import planted_planar, planted_platform
+from benchmarks.baselines.cuik_completeness import planted_planar, planted_platform
 from kin_solvers.system import System
 
 ALPHA, BETA = math.radians(30), math.radians(75)

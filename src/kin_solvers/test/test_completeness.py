@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kin_solvers.planar import PlanarSystem
-from kin_solvers.planted import (
+from benchmarks.baselines.cuik_completeness import (
     PHASES,
     campaign,
     planted_boxes,

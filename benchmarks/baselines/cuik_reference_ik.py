@@ -2,7 +2,7 @@
 
 Closed forms for arms with a spherical wrist and for arms like Universal Robots'; for the others
 Newton's method from very many random starts. Nothing here uses the search, its equations or its
-certificates. ``python -m kin_solvers.reference_ik 1000`` compares ten arms at 1000 poses each, a
+certificates. ``python -m benchmarks.baselines.cuik_reference_ik 1000`` compares ten arms at 1000 poses each, a
 tenth of them near a singularity.
 """
 

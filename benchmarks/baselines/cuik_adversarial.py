@@ -11,7 +11,7 @@ last is the inverse of the product of the others in 106 bits. What is stored is 
 rounded to doubles, or (every second time) moved by up to three quarters of that spread. So the
 documented guarantee says that no search may lose the planted configuration.
 
-``python -m kin_solvers.adversarial --trials 1000000 --seed 0`` runs the campaign.
+``python -m benchmarks.baselines.cuik_adversarial --trials 1000000 --seed 0`` runs the campaign.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from kin_solvers.folding import UNIT_ROUNDOFF
 from kin_solvers.library import platform
 from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable, rotation
 from kin_solvers.planar import PlanarSystem
-from kin_solvers.planted import (
+from benchmarks.baselines.cuik_completeness import (
     PHASES,
     Verdict,
     lost_on_the_way,
