@@ -106,13 +106,13 @@ class Dashboard(KinNode[DashboardParameters]):
 
     def ask_of(self, service: type, name: str) -> Any:
         """Make a client that goes with the node's other resources."""
-        client = self.create_client(service, name, callback_group=self.group)
+        client = self.create_client(service, name, callback_group=self.reentrant_group)
         self._releases.append(lambda: self.destroy_client(client))
         return client
 
     def act_on(self, action: type, name: str) -> ActionClient:
         """Make an action client that goes with the node's other resources."""
-        client = ActionClient(self, action, name, callback_group=self.group)
+        client = ActionClient(self, action, name, callback_group=self.reentrant_group)
         self._releases.append(client.destroy)
         return client
 

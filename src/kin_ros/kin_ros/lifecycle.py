@@ -41,7 +41,7 @@ class ManagedNode(LifecycleNode):
     def __init__(self, name: str, **node_arguments: Any) -> None:
         super().__init__(name, **node_arguments)
         #: The callback group of what the node makes.
-        self.group = ReentrantCallbackGroup()
+        self.reentrant_group = ReentrantCallbackGroup()
         self._releases: list[Callable[[], None]] = []
         self._timers_when_active: list[tuple[float, Guarded, bool]] = []
         self._running_timers: list[Any] = []
@@ -253,7 +253,7 @@ class ManagedNode(LifecycleNode):
                 guarded()
 
         self._running_timers.append(
-            self.create_timer(period, tick, callback_group=self.group, clock=clock)
+            self.create_timer(period, tick, callback_group=self.reentrant_group, clock=clock)
         )
 
     def _guard(self, what: str, action: Callable[[], Any]) -> None:

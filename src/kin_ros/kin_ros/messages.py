@@ -24,14 +24,17 @@ from rosidl_parser.definition import (
 
 from kin_core.errors import InvalidInput
 
-__all__ = ["find_type", "fill", "show", "to_plain"]
+__all__ = ["ARRAY_CODES", "INTEGERS", "fill", "find_type", "show", "to_plain"]
 
-_INTEGERS = {
+#: Least and largest value of each type of whole numbers.
+INTEGERS = {
     **{f"int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": (0, 2**bits - 1) for bits in (8, 16, 32, 64)},
     "octet": (0, 255),
     "char": (0, 255),
 }
+#: What rclpy uses for sequences of numbers.
+ARRAY_CODES = dict(zip(("float", "double", *list(INTEGERS)[:-2]), "fdbhiqBHIQ", strict=True))
 _LARGEST_FLOAT = 3.4028234663852886e38
 _LONGEST_SHOWN = 12
 _LONGEST_TEXT = 400
@@ -136,7 +139,7 @@ def _convert_basic(value: Any, kind: BasicType, path: str) -> Any:
         if name == "float" and math.isfinite(number) and abs(number) > _LARGEST_FLOAT:
             raise InvalidInput(path, f"{number:g} does not fit in a float32")
         return number
-    low, high = _INTEGERS[name]
+    low, high = INTEGERS[name]
     if not isinstance(value, int):
         raise InvalidInput(path, f"expected a whole number, got {value!r}")
     if not low <= value <= high:
@@ -164,25 +167,10 @@ def _convert_many(value: Any, kind: Any, path: str) -> Any:
     inner = kind.value_type
     items = [_convert(item, inner, f"{path}[{index}]") for index, item in enumerate(value)]
     if isinstance(kind, AbstractSequence) and isinstance(inner, BasicType):
-        code = _ARRAY_CODES.get(inner.typename)
+        code = ARRAY_CODES.get(inner.typename)
         if code:
             return array.array(code, items)
     return items
-
-
-#: What rclpy uses for sequences of numbers.
-_ARRAY_CODES = {
-    "float": "f",
-    "double": "d",
-    "int8": "b",
-    "uint8": "B",
-    "int16": "h",
-    "uint16": "H",
-    "int32": "i",
-    "uint32": "I",
-    "int64": "q",
-    "uint64": "Q",
-}
 
 
 class _Flow(list[Any]):

@@ -124,7 +124,7 @@ class KinNode(ManagedNode, Generic[P]):
             topic,
             receive,
             qos,
-            callback_group=self.group,
+            callback_group=self.reentrant_group,
             qos_overriding_options=QoSOverridingOptions.with_default_policies(),
         )
         self._releases.append(lambda: self.destroy_subscription(subscription))
@@ -218,7 +218,7 @@ class KinNode(ManagedNode, Generic[P]):
             return await answer(self, service.Response, request, handler, key, inline, None)
 
         server = self.create_service(
-            service, name, respond, qos_profile=SERVICE, callback_group=self.group
+            service, name, respond, qos_profile=SERVICE, callback_group=self.reentrant_group
         )
         send_until_found(self, server)
         self._releases.append(lambda: self.destroy_service(server))

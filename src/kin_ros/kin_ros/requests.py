@@ -155,7 +155,7 @@ def make_action_server(
         action,
         name,
         execute,
-        callback_group=node.group,
+        callback_group=node.reentrant_group,
         goal_callback=accept,
         cancel_callback=cancel,
         result_timeout=60,

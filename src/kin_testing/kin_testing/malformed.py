@@ -28,7 +28,7 @@ from rosidl_parser.definition import (
     NamespacedType,
 )
 
-from kin_ros.messages import find_type
+from kin_ros.messages import ARRAY_CODES, INTEGERS, find_type
 
 __all__ = ["FLOATS", "Fuzzer"]
 
@@ -37,10 +37,6 @@ FLOATS = (
     *(5e-324, 2.2e-308, 1.7e308, -1.7e308, 1e300, 1e150, -1e150, 1e18, 1e9, 1e6, -1e6, 1e3, 2.5),
 )
 _LARGEST_FLOAT32 = 3.402823e38  # a little less: rclpy rounds its bound down
-_INTEGER_BITS = {"octet": 8, "char": 8} | {
-    f"{s}int{b}": b for s in ("", "u") for b in (8, 16, 32, 64)
-}
-_CODES = dict(zip(("float", "double", *list(_INTEGER_BITS)[2:]), "fdbhiqBHIQ", strict=True))
 _LENGTHS = (0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 9, 12, 16, 18, 64, 100, 1000)
 
 #: Entities that grow a thousandfold with each level.
@@ -213,7 +209,7 @@ class Fuzzer:
         return int(min(length, _capacity(slot)))
 
     def _packed(self, items: list[Any], slot: Any) -> Any:
-        code = _CODES.get(getattr(slot.value_type, "typename", ""))
+        code = ARRAY_CODES.get(getattr(slot.value_type, "typename", ""))
         return array.array(code, items) if code and isinstance(slot, AbstractSequence) else items
 
     def text(self, depth: int = 0) -> str:
@@ -245,9 +241,7 @@ class Fuzzer:
                 value = max(-_LARGEST_FLOAT32, min(_LARGEST_FLOAT32, value))
                 return array.array("f", [value])[0]  # what the wire can carry
             return value
-        bits = _INTEGER_BITS[name]
-        signed = name.startswith("int")
-        low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+        low, high = INTEGERS[name]
         usual = (0, 1, 2, 3, 5, 7, 10, 100, 1000, -1, low, high, high - 1, high // 3 + 1)
         value = min(max(self._random.choice(usual), low), high)
         return bytes([value]) if name == "octet" else value

@@ -11,6 +11,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
@@ -62,32 +63,21 @@ def rights_of(observer: Any, name: str, namespace: str) -> Rights:
         name: The node's name.
         namespace: The node's namespace.
     """
-    from rclpy.action import (
-        get_action_client_names_and_types_by_node,
-        get_action_server_names_and_types_by_node,
-    )
+    from rclpy import action
 
-    def plain(found: Iterable[tuple[str, Any]]) -> list[str]:
-        return [topic for topic, _ in found if "/_action/" not in topic]
-
+    look = {
+        ("topics", "publish"): observer.get_publisher_names_and_types_by_node,
+        ("topics", "subscribe"): observer.get_subscriber_names_and_types_by_node,
+        ("services", "reply"): observer.get_service_names_and_types_by_node,
+        ("services", "request"): observer.get_client_names_and_types_by_node,
+        ("actions", "execute"): partial(action.get_action_server_names_and_types_by_node, observer),
+        ("actions", "call"): partial(action.get_action_client_names_and_types_by_node, observer),
+    }
     rights = Rights()
     for (what, how), names in _ALWAYS.items():
         rights.add(what, how, names)
-    ask = observer
-    rights.add(
-        "topics", "publish", plain(ask.get_publisher_names_and_types_by_node(name, namespace))
-    )
-    rights.add(
-        "topics", "subscribe", plain(ask.get_subscriber_names_and_types_by_node(name, namespace))
-    )
-    rights.add("services", "reply", plain(ask.get_service_names_and_types_by_node(name, namespace)))
-    rights.add(
-        "services", "request", plain(ask.get_client_names_and_types_by_node(name, namespace))
-    )
-    servers = get_action_server_names_and_types_by_node(observer, name, namespace)
-    clients = get_action_client_names_and_types_by_node(observer, name, namespace)
-    rights.add("actions", "execute", (action for action, _ in servers))
-    rights.add("actions", "call", (action for action, _ in clients))
+    for (what, how), ask in look.items():
+        rights.add(what, how, (n for n, _ in ask(name, namespace) if "/_action/" not in n))
     return rights
 
 
