@@ -71,9 +71,7 @@ def _affine(A: Array, T: Array, lower: Array, upper: Array, out: Array) -> None:
         for i in range(A.shape[1]):
             lo, hi = A[m, i, 0], A[m, i, 1]
             for l in range(lower.size):
-                lo, hi = plus_product(
-                    lo, hi, T[m, i, l, 0], T[m, i, l, 1], lower[l], upper[l]
-                )
+                lo, hi = plus_product(lo, hi, T[m, i, l, 0], T[m, i, l, 1], lower[l], upper[l])
             out[m, i, 0] = lo
             out[m, i, 1] = hi
 

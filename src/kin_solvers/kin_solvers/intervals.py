@@ -97,9 +97,7 @@ def multiply(A: Array, B: Array, translate: bool, out: Array) -> None:
             low = 0.0
             high = 0.0
             for m in range(3):
-                low, high = plus_product(
-                    low, high, A[r, m, 0], A[r, m, 1], B[m, c, 0], B[m, c, 1]
-                )
+                low, high = plus_product(low, high, A[r, m, 0], A[r, m, 1], B[m, c, 0], B[m, c, 1])
             if c == 3 and translate:
                 low = down(low + A[r, 3, 0])
                 high = up(high + A[r, 3, 1])

@@ -11,7 +11,7 @@ last is the inverse of the product of the others in 106 bits. What is stored is 
 rounded to doubles, or (every second time) moved by up to three quarters of that spread. So the
 documented guarantee says that no search may lose the planted configuration.
 
-``python -m kin_solvers.adversarial --trials 1000000 --seed 0`` runs the campaign.
+``python -m benchmarks.baselines.cuik_adversarial --trials 1000000 --seed 0`` runs the campaign.
 """
 
 from __future__ import annotations
@@ -27,6 +27,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.baselines.cuik_completeness import (
+    PHASES,
+    Verdict,
+    lost_on_the_way,
+    planted_boxes,
+    try_fast,
+    try_paper,
+    try_reduced,
+)
 from kin_core.rotations import exp_so3, inverse_transform, transform
 from kin_core.task import Task
 from kin_solvers import double_double
@@ -36,15 +45,6 @@ from kin_solvers.folding import UNIT_ROUNDOFF
 from kin_solvers.library import platform
 from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable, rotation
 from kin_solvers.planar import PlanarSystem
-from kin_solvers.planted import (
-    PHASES,
-    Verdict,
-    lost_on_the_way,
-    planted_boxes,
-    try_fast,
-    try_paper,
-    try_reduced,
-)
 from kin_solvers.platform import PlatformSystem
 from kin_solvers.settings import Settings
 from kin_solvers.solve import solve

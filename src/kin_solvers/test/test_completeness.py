@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from kin_solvers.planar import PlanarSystem
-from kin_solvers.planted import (
+from benchmarks.baselines.cuik_completeness import (
     PHASES,
     campaign,
     planted_boxes,
@@ -16,6 +15,7 @@ from kin_solvers.planted import (
     try_fast,
     try_reduced,
 )
+from kin_solvers.planar import PlanarSystem
 from kin_solvers.platform import PlatformSystem
 from kin_solvers.system import System
 
