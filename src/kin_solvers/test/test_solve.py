@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.baselines.cuik_completeness import planted_planar, planted_platform
 from kin_core.task import Task
 from kin_solvers import (
     Constant,
@@ -22,7 +23,6 @@ from kin_solvers.equations import Equations
 from kin_solvers.fast import FastSearch
 from kin_solvers.mechanism import translation
 from kin_solvers.planar import PlanarSystem
-from benchmarks.baselines.cuik_completeness import planted_planar, planted_platform
 from kin_solvers.system import System
 
 ALPHA, BETA = math.radians(30), math.radians(75)
