@@ -381,7 +381,9 @@ class _Separation:
             cluster
             for cluster in clusters_of(labels)
             if len(cluster) <= SMALL_CLUSTER
-            or (len(cluster) <= MAX_CONNECTED and not self._has_root(lower[cluster], upper[cluster]))
+            or (
+                len(cluster) <= MAX_CONNECTED and not self._has_root(lower[cluster], upper[cluster])
+            )
         ]
         if not suspects:
             return keep
@@ -411,7 +413,7 @@ class _Separation:
         return _meeting(lower, upper, alive_lower, alive_upper)
 
     def _has_root(self, lower: Array, upper: Array) -> bool:
-        """Whether Newton's method finds a root in the ranges near one of some boxes of a cluster."""
+        """Whether Newton's method finds a root in the ranges near some boxes of a cluster."""
         picks = np.linspace(0, len(lower) - 1, min(STARTS, len(lower))).astype(int)
         middle = 0.5 * (lower[picks] + upper[picks])
         x, came = self.certifier.equations.newton_all(middle)
