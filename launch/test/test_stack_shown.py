@@ -402,7 +402,7 @@ def test_every_panel_renders(graph, browser, panel):
     drawn = panel_of(graph, panel.key)
     if panel.key == "Cuik":
         wait_until(lambda: drawn.manifold is not None, 60.0, "a manifold")
-    wait_until(lambda: any(len(m) for m in drawn._markers.values()), 60.0, "markers")
+    wait_until(lambda: any(len(m) for m in drawn.scenes.values()), 60.0, "markers")
     browser.page.get_by_text(TOLD[panel.key]).locator("visible=true").first.wait_for()
     time.sleep(1.0)  # the camera and two redraws
     pixels = browser.picture(panel.key.lower())

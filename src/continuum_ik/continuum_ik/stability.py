@@ -33,13 +33,14 @@ from continuum_ik.rod import KERNEL, LENGTH, T_X, Array, shoot
 PLACES = 32
 #: What is known of a point, see layout.STABLE: clearly not, clearly, or close to the border.
 UNSTABLE, STABLE, CLOSE_UNSTABLE, CLOSE_STABLE = 0.0, 1.0, 2.0, 3.0
-#: Change of dL/dpose up to which nothing changes, and up to which it cannot have become singular.
-SAME, REGULAR = 0.4, 0.9
+#: Change of dL/dpose up to which it cannot have become singular, and beyond which the point that it
+#: is compared with is renewed.
+REGULAR, RENEW = 0.9, 0.2
 #: Part of the stiffness at home, in the softest direction, below which the border is close.
 CLOSE = 0.01
 #: How much of the way to the border may be gone unasked; the least that the stiffness is taken to
 #: change with the scaled unknowns; and how far to go where the platform is not stable.
-CAUTION, SLOWEST, FAR = 0.5, 1.0, 1.0
+CAUTION, SLOWEST, FAR = 0.4, 1.0, 1.0
 
 
 @njit(**KERNEL)
@@ -137,31 +138,24 @@ def conjugate_points(w: Array, counts: Array) -> None:
 def _stiffness(w: Array, K: Array) -> bool:
     """Fill K (6, 6) with the scaled stiffness, by the factors and tangents at hand.
 
-    K = -(dL/dwrench)^-1 dL/dpose, symmetric part. Destroys RESIDUAL, DELTA, LENGTH_BY_POSE and
-    POSE_BY_LENGTH.
+    K = -(dL/dwrench)^-1 dL/dpose, symmetric part. By the arrowhead dL/dwrench is -U_L S^-1, where
+    U_L are the lengths by the free unknowns and S is the Schur complement; so it needs no inverse.
     """
-    for j in range(6):
-        for k in range(m.RESIDUAL, m.PLATFORM_RESIDUAL + 8):
-            w[k] = 0.0
-        w[m.PLATFORM_RESIDUAL + j] = 1.0
-        solve_linear(w)
-        for i in range(m.RODS):
-            w[m.LENGTH_BY_POSE + 6 * i + j] = -w[m.DELTA + 40 + i]
-    if not invert6(w, m.LENGTH_BY_POSE, m.POSE_BY_LENGTH):
-        return False
     L, EI = w[m.LENGTH_TYPICAL], w[m.EI_TYPICAL]
+    size = 0.0
     for r in range(6):
         for c in range(6):
             total = 0.0
             for i in range(m.RODS):
                 by_pose = w[m.TANGENT + c * m.COLUMN + 40 + i]
-                total -= w[m.POSE_BY_LENGTH + 6 * r + i] * by_pose
+                total += w[m.SCHUR + 6 * r + i] / w[m.U + 40 + i] * by_pose
             K[r, c] = total * (L if r < 3 else 1.0) * (L if c < 3 else 1.0) * L / EI
+            size += abs(K[r, c])
     for r in range(6):
         for c in range(r):
             mean = 0.5 * (K[r, c] + K[c, r])
             K[r, c], K[c, r] = mean, mean
-    return True
+    return size < 1e300
 
 
 @njit(**KERNEL)
@@ -242,7 +236,11 @@ def _buckled(w: Array) -> bool:
 
 @njit(**KERNEL)
 def _change(w: Array) -> float:
-    """Return |P0 dL/dpose - 1|, turns by a lever; infinite if there is no P0."""
+    """Return |P0 dL/dpose - 1|, turns by a lever; infinite if there is no P0.
+
+    The norm is the largest sum of a row. Eigenvalues alone would not do: between two points where
+    they are close to 1 the matrix may have been singular twice.
+    """
     if w[m.STABLE_REFERENCE] == 0.0:
         return math.inf
     lever = LEVER * w[m.LENGTH_TYPICAL]
@@ -263,8 +261,7 @@ def _change(w: Array) -> float:
 def carry_stability(w: Array, connected: bool, moved: float) -> None:
     """Find out about the present point, by what is known of the last one.
 
-    Factors and tangents must be at hand. Destroys RESIDUAL, DELTA, what block 0 was shot to, and
-    the scratch of the forward kinematics.
+    Factors and tangents must be at hand. Destroys what block 0 was shot to.
 
     Args:
         w: The solver's array; STABLE is the answer.
@@ -274,15 +271,14 @@ def carry_stability(w: Array, connected: bool, moved: float) -> None:
     w[m.STABLE_MOVED] += moved
     change = _change(w) if connected else math.inf
     before = w[m.STABLE]
-    if change <= SAME and before == STABLE:
-        return
     if change <= REGULAR and before in (STABLE, CLOSE_STABLE):
         # Rods do not buckle before the platform gives way.
         w[m.STABLE] = _judge_platform(w)
     else:
         now = _judge_platform(w)
         w[m.STABLE] = UNSTABLE if now in (STABLE, CLOSE_STABLE) and _buckled(w) else now
-    renew_reference(w)
+    if change > RENEW:
+        renew_reference(w)
 
 
 @njit(**KERNEL)

@@ -225,14 +225,18 @@ class _Path:
         R = Rotation.from_rotvec(part * self.turn).as_matrix() @ self.first
         return np.concatenate([self.start + part * self.way, R.ravel()])
 
+    def _system(self, u: Array, pose: Array, jacobian: bool) -> tuple[Array, Array]:
+        robot = self.geometry, self.rods, self.load
+        return _system(u, self.scale, pose, *robot, self.steps, jacobian)
+
     def residual(self, z: Array) -> Array:
         pose = self.pose(z[36])
-        return _system(z[:36], self.scale, pose, self.geometry, self.rods, self.load, self.steps, False)[0]
+        return self._system(z[:36], pose, False)[0]
 
     def linear(self, z: Array) -> tuple[Array, Array]:
         """The residual, and its derivative by the unknowns and the part of the path: (36, 37)."""
         pose = self.pose(z[36])
-        r, J = _system(z[:36], self.scale, pose, self.geometry, self.rods, self.load, self.steps, True)
+        r, J = self._system(z[:36], pose, True)
         h = 1e-5
         up, down = z.copy(), z.copy()
         up[36] += h
@@ -240,8 +244,8 @@ class _Path:
         by_part = (self.residual(up) - self.residual(down)) / (2.0 * h)
         return r, np.hstack([J, by_part[:, None]])
 
-    def solve(self, z: Array, rounds: int = 12) -> Array | None:
-        """Plain Newton steps at the pose of z; None if they do not settle."""
+    def solve(self, z: Array, rounds: int = 12, close: float = 1e-9) -> Array | None:
+        """Plain Newton steps at the pose of z; None if they do not come ``close``."""
         z = z.copy()
         for _ in range(rounds):
             r, A = self.linear(z)
@@ -253,7 +257,7 @@ class _Path:
             size = float(np.abs(step).max())
             if not size < 10.0:
                 return None
-            if size < 1e-9:
+            if size < close:
                 return z
         return None
 
@@ -295,7 +299,7 @@ def trace(
                 d, _ = _direction(A, direction)
                 if d @ direction > math.cos(TURN_MAX) and d[36] > 0.0:
                     path.steps = LAST_STEPS
-                    polished = path.solve(arrived)
+                    polished = path.solve(arrived, close=1e-7)
                     arrived = arrived if polished is None else polished
                     u = arrived[:36].reshape(6, 6) * path.scale[:6]
                     return Curve(True, 1.0, u[:, 5].copy(), u, tuple(crossings), count, True)

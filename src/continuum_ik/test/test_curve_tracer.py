@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from continuum_oracle import residual36
+from curve_tracer import leg_errors, residual18, straight, trace
 
 from continuum_ik import ContinuumRobot, ContinuumSolver, Load, make_pose
-from continuum_ik.reference import between, leg_errors, residual18, trace
 
 
 def traced(solver, end):
@@ -47,11 +47,11 @@ def test_a_path_that_arrives_and_one_that_folds(tight):
     assert np.isnan(curve.lengths).all()
 
 
-def test_between_is_straight():
+def test_a_path_is_straight():
     end = make_pose((0.1, 0.0, 0.5), (0.0, 0.0, np.sin(0.2), np.cos(0.2)))
     start = make_pose((0.0, 0.0, 0.4))
-    np.testing.assert_allclose(between(start, end, 0.0), start, atol=1e-15)
-    np.testing.assert_allclose(between(start, end, 1.0), end, atol=1e-15)
-    middle = between(start, end, 0.5)
+    first, middle, last = straight(start, end, np.array([0.0, 0.5, 1.0]))
+    np.testing.assert_allclose(first, start, atol=1e-15)
+    np.testing.assert_allclose(last, end, atol=1e-15)
     np.testing.assert_allclose(middle[:3], (0.05, 0.0, 0.45))
     assert np.arctan2(middle[6], middle[3]) == pytest.approx(0.2)

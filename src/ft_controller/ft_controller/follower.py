@@ -173,11 +173,10 @@ class Follower:
         proposal.anchor_ns, proposal.base, proposal.rate = proposal.now_ns, s, 0.0
         proposal.offset = np.array([q - point[0], qdot])
         proposal.bounds = self._limits(proposal.offset)
-        # The arm brakes from this tick on: where ticks are long, each of them may be an entry.
         push = np.zeros(self._n)
-        if qdot.any():
-            step = max(self.lag, 0.4 * self.entry.regular)
-            _take_down(proposal.offset.copy(), push, proposal.bounds, self.entry.speed, step)
+        if self.lag > _STEADY_LAG:
+            # Where ticks are long each of them may be an entry: the arm brakes from this one on.
+            _take_down(proposal.offset.copy(), push, proposal.bounds, self.entry.speed, self.lag)
         proposal.desired = np.array([q, qdot, push])
 
     def _exchange(self, proposal: _Proposal, since: float) -> None:

@@ -131,3 +131,13 @@ def same_bits(a, b):
         return bool((a == b).all())
     integers = np.uint64 if a.dtype == np.float64 else np.uint32
     return bool(((a.view(integers) == b.view(integers)) | (np.isnan(a) & np.isnan(b))).all())
+
+
+def poses(n, seed=0):
+    return np.random.default_rng(seed).uniform(-0.6, 1.2, (3, n))
+
+
+def joint_motion(t):
+    """Angles, rates and accelerations of a smooth joint motion."""
+    w = np.array([[1.3], [2.1], [0.7]])
+    return 0.3 + 0.4 * np.sin(w * t), 0.4 * w * np.cos(w * t), -0.4 * w * w * np.sin(w * t)

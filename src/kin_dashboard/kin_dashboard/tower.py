@@ -149,7 +149,7 @@ class TowerPanel(Panel):
 
 class _TowerView(View):
     def __init__(self, panel: TowerPanel, gui: Any) -> None:
-        self._panel = panel
+        self.panel = panel
         self._notice = gui.add_html("")
         self._names = tuple(panel.grips)
         self.link = gui.add_dropdown("Plate to drag", _choices(self._names))
@@ -173,7 +173,7 @@ class _TowerView(View):
         gui.add_button("Load a tower").on_click(lambda _: panel.load(int(self.blocks.value)))
 
     def update(self) -> None:
-        panel = self._panel
+        panel = self.panel
         names = tuple(panel.grips)
         if names != self._names:
             self._names = names

@@ -119,7 +119,7 @@ Kernel = Callable[[Tables, Goal, Stack, Box, Progress], None]
 def make_driver(
     reduce_box: Callable[[Tables, Room, Box, int, Tuning], tuple[bool, float]],
     split_box: Callable[[Stack, int, Box, Array, float], int],
-) -> Callable[[Tables, Room, Goal, Stack, Box, Progress], None]:
+) -> Callable[[Tables, Room, Goal, Stack, Box, Progress, Box], None]:
     """The Cuik algorithm with a Reduce_Box of its own, for compiled code.
 
     A factory, because numba does not cache a function that is given functions.
@@ -132,7 +132,13 @@ def make_driver(
 
     @helper
     def drive(
-        tables: Tables, room: Room, goal: Goal, stack: Stack, found: Box, progress: Progress
+        tables: Tables,
+        room: Room,
+        goal: Goal,
+        stack: Stack,
+        found: Box,
+        progress: Progress,
+        box: Box,
     ) -> None:
         """Search the boxes on a stack, in place.
 
@@ -146,9 +152,9 @@ def make_driver(
             stack: The list L of the paper.
             found: Room for the list S of the paper; the search goes on merging with its last box.
             progress: ``PROGRESS``.
+            box: Room for the box in process.
         """
         sigma = goal.sigma
-        box = Box(np.empty(sigma.size), np.empty(sigma.size))
         while progress.queued > 0 and progress.processed < goal.limit and goal.flag[0] == 0:
             if progress.found == found.lower.shape[0]:
                 break

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kin_solvers.clipping import intersect
-from kin_solvers.compiled import Array, Records, helper, jit
+from kin_solvers.compiled import Array, Records, helper, jit, maker
 from kin_solvers.driver import Goal, Progress, Stack, Tuning, make_driver, split
 from kin_solvers.hulls import Box, U, enclose, narrow
 from kin_solvers.lanes import ROW, VECTOR, address, columns, dot, four_dots, multiply
@@ -105,7 +105,7 @@ class LoopRoom(NamedTuple):
     folds: Folds
 
 
-@helper
+@maker
 def _make_room(tables: LoopTables) -> LoopRoom:
     V = tables.arcs.size
     L = tables.loops.size
@@ -152,7 +152,7 @@ def reduce_box(
     """Reduce_Box (Fig. 3) with one cut of the loops, all clippings on the original bounds."""
     widest, wide = enclose(box, room.arcs)
     delta = 1 if wide else 0
-    _cut_loops(tables, room.arcs, room.products, number)
+    cut_loops(tables, room.arcs, room.products, number)
     if widest > tuning.raw_above and not _clip_raw(tables, room, delta):
         return False, widest
     if widest <= tuning.sums_below:
@@ -166,7 +166,7 @@ def reduce_box(
 
 
 @helper
-def _cut_loops(tables: LoopTables, arcs: Records, products: Products, turn: int) -> None:
+def cut_loops(tables: LoopTables, arcs: Records, products: Products, turn: int) -> None:
     """Cut every loop in halves at a place that moves with ``turn``; all vertex products."""
     joints = products.joints
     G = products.G
@@ -399,4 +399,5 @@ _drive = make_driver(reduce_box, split)
 @jit
 def search(tables: LoopTables, goal: Goal, stack: Stack, found: Box, progress: Progress) -> None:
     """The Cuik algorithm on boxes of the mechanism's variables."""
-    _drive(tables, _make_room(tables), goal, stack, found, progress)
+    box = Box(np.empty(goal.sigma.size), np.empty(goal.sigma.size))
+    _drive(tables, _make_room(tables), goal, stack, found, progress, box)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kin_solvers.clipping import intersect
-from kin_solvers.compiled import Array, Records, helper, jit
+from kin_solvers.compiled import Array, Records, helper, jit, maker
 from kin_solvers.driver import Goal, Progress, Stack, Tuning, make_driver, split
 from kin_solvers.hulls import Box, Y, Z, enclose, narrow
 from kin_solvers.precondition import Linear, precondition
@@ -56,7 +56,7 @@ class PlanarRoom(NamedTuple):
     uses: NDArray[np.bool_]
 
 
-@helper
+@maker
 def _make_room(tables: PlanarTables) -> PlanarRoom:
     V = tables.arcs.size
     R = tables.constant.size
@@ -188,4 +188,5 @@ _drive = make_driver(reduce_box, split)
 @jit
 def search(tables: PlanarTables, goal: Goal, stack: Stack, found: Box, progress: Progress) -> None:
     """The Cuik algorithm on boxes of absolute angles and travels."""
-    _drive(tables, _make_room(tables), goal, stack, found, progress)
+    box = Box(np.empty(goal.sigma.size), np.empty(goal.sigma.size))
+    _drive(tables, _make_room(tables), goal, stack, found, progress, box)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kin_solvers.clipping import intersect
-from kin_solvers.compiled import Array, Records, helper, jit
+from kin_solvers.compiled import Array, Records, helper, jit, maker
 from kin_solvers.driver import Goal, Progress, Stack, Tuning, make_driver, split
 from kin_solvers.hulls import Box, enclose, narrow
 from kin_solvers.lanes import ROW, VECTOR, address, columns, dot, four_dots
@@ -108,7 +108,7 @@ class PlatformRoom(NamedTuple):
     folds: LaneFolds
 
 
-@helper
+@maker
 def _make_room(tables: PlatformTables) -> PlatformRoom:
     n = tables.arcs.size
     legs = tables.legs.constant.size
@@ -299,4 +299,5 @@ def search(
     tables: PlatformTables, goal: Goal, stack: Stack, found: Box, progress: Progress
 ) -> None:
     """The Cuik algorithm on boxes of the platform's variables."""
-    _drive(tables, _make_room(tables), goal, stack, found, progress)
+    box = Box(np.empty(goal.sigma.size), np.empty(goal.sigma.size))
+    _drive(tables, _make_room(tables), goal, stack, found, progress, box)

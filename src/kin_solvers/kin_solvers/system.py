@@ -57,7 +57,7 @@ def row_bounds(
         growth: Largest norm of a hull vertex to the power of the number of motions of a side.
 
     Returns:
-        Bounds for the rows of R, t, 2 t'R and |t|^2, in the order of ``conformal``, shape (16,).
+        Bounds for the rows of R, t, 2 t'R and |t|^2, in the order of ``_conformal``, shape (16,).
     """
     rounding = BOUND_CONSTANT * UNIT_ROUNDOFF * steps
     T, alpha, beta = reach, rotation, translation

@@ -114,7 +114,7 @@ class Matrix(NamedTuple):
 
 
 class Measures(NamedTuple):
-    """How far a pose is from singular; see ``gpu_kinematics.delta.Measures``."""
+    """How far a pose is from singular; see ``gpu_kinematics.results.Measures``."""
 
     condition: float
     smin: float

@@ -1,17 +1,13 @@
-"""Jacobian, velocities, accelerations, singularity measures and control."""
+"""Jacobian, velocities, accelerations and singularity measures."""
 
 import numpy as np
 import pytest
-from delta_oracles import MM
+from delta_oracles import MM, joint_motion, poses
 
-from gpu_kinematics import Delta, Geometry, Limits, Status
+from gpu_kinematics import Delta, Geometry, Status
 
 ROBOT = Delta(MM, backend="cpu")
 SAMPLE = np.array([0.1, 0.2, 0.3])
-
-
-def poses(n, seed=0):
-    return np.random.default_rng(seed).uniform(-0.6, 1.2, (3, n))
 
 
 def test_jacobian_of_the_sample():
@@ -80,12 +76,6 @@ def test_parallel_singularity_is_marked():
     assert near.status == Status.SINGULAR
 
 
-def joint_motion(t):
-    """Angles, rates and accelerations of a smooth joint motion."""
-    w = np.array([[1.3], [2.1], [0.7]])
-    return 0.3 + 0.4 * np.sin(w * t), 0.4 * w * np.cos(w * t), -0.4 * w * w * np.sin(w * t)
-
-
 def test_motion_against_differences():
     t = np.linspace(0, 3, 200)
     _position, velocity, acceleration, status = ROBOT.forward_motion(*joint_motion(t))
@@ -118,46 +108,3 @@ def test_bad_rates_are_marked():
     assert ROBOT.forward_motion(SAMPLE[:, None], rate).status[0] & Status.INVALID
     position = ROBOT.fk(SAMPLE[:, None]).position
     assert ROBOT.inverse_motion(position, rate).status[0] & Status.INVALID
-
-
-# -- control
-
-
-def test_control_brings_thousands_of_robots_to_their_targets():
-    angle, target = poses(2000, 1), ROBOT.fk(poses(2000, 2)).position
-    for _ in range(400):
-        rate, error, status = ROBOT.control(angle, target, gain=20.0, max_rate=30.0)
-        assert np.abs(rate).max() <= 30.0 * (1 + 1e-12)
-        angle = angle + 0.005 * rate
-    assert not status.any()
-    assert error.max() < 1e-8
-
-
-def test_control_with_feedforward_follows_a_moving_target():
-    t = np.linspace(0, 3, 601)
-    angle = joint_motion(t[:1])[0]
-    worst = []
-    for k in range(600):
-        motion = ROBOT.forward_motion(*joint_motion(t[k : k + 1]))
-        result = ROBOT.control(angle, motion.position, motion.velocity, gain=50.0, max_rate=50.0)
-        angle = angle + (t[1] - t[0]) * result.rate
-        worst.append(result.error[0])
-    still = ROBOT.control(angle, motion.position, gain=50.0, max_rate=50.0)
-    assert max(worst[50:]) < 0.05 < np.abs(still.rate).max() + 1.0
-
-
-def test_control_keeps_joint_limits():
-    robot = Delta(MM, Limits(-0.2, 0.6), backend="cpu")
-    angle = np.full((3, 1), 0.5)
-    target = ROBOT.fk(np.array([[1.0], [0.3], [0.2]])).position
-    for _ in range(500):
-        angle = angle + 0.01 * robot.control(angle, target, gain=20.0, max_rate=30.0).rate
-        assert angle.max() <= 0.6 + 1e-12 and angle.min() >= -0.2 - 1e-12
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_control_stops_on_bad_input(bad):
-    angle = np.array([[0.1, bad], [0.2, 0.2], [0.3, 0.3]])
-    target = np.array([[0.0, 0.0], [bad, 0.0], [-60.0, -60.0]])
-    rate, _, status = ROBOT.control(angle, target, gain=10.0, max_rate=30.0)
-    assert (rate == 0).all() and (status & Status.INVALID).all()
