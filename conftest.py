@@ -53,6 +53,15 @@ _LONG = (
     "src/ft_controller/test/test_stepped_loop.py",
 )
 
+#: Tests of the whole stack, which run one after the other. Last those that share one stack: it is
+#: there until the end.
+_STACKS = (
+    "launch/test/test_stack_shown.py",
+    "launch/test/test_simulated_stack.py",
+    "docs/test/test_commands.py",
+    "launch/test/test_stack.py",
+)
+
 
 def _unit(nodeid: str) -> str:
     """What a test goes to a worker with."""
@@ -64,16 +73,16 @@ def _unit(nodeid: str) -> str:
     return package or nodeid.split("::")[0]
 
 
-def _rank(nodeid: str) -> int:
-    """Where a test stands in the order."""
-    order = (*_REAL_TIME, *_WAITING, *_COMPUTING, *_LONG)
-    return next((k for k, start in enumerate(order) if nodeid.startswith(start)), len(order))
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several workers: in the order above."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: _rank(item.nodeid))
+    """Sort by the order above, with several workers by all of it."""
+    several = "PYTEST_XDIST_WORKER" in os.environ
+    order = (*_REAL_TIME, *_WAITING, *_COMPUTING, *_LONG) if several else _STACKS
+
+    def rank(item: pytest.Item) -> int:
+        return next((k for k, start in enumerate(order) if item.nodeid.startswith(start)), last)
+
+    last = len(order) if several else -1
+    items.sort(key=rank)
 
 
 @pytest.hookimpl(optionalhook=True)

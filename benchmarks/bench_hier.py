@@ -25,7 +25,7 @@ import numpy as np
 
 from benchmarks.harness import Bench, Sample
 from hier_ik import Solver, decompose, tower
-from hier_ik import layout as at
+from hier_ik.bodies import pose_rows, unpack
 
 _ROOT = Path(__file__).resolve().parent.parent
 #: Other people's programs that peers_hier.py knows.
@@ -38,9 +38,9 @@ class Drag:
     def __init__(self, blocks: int, mode: str) -> None:
         self.solver = Solver(tower(blocks), mode)
         compiled = self.solver.compiled
-        self.target = compiled.packed[at.OFFSET_A][compiled.closure_of["drag"]]
-        self.scale = min(1.0, blocks / 15) / compiled.length  # of the tables, as the target
-        self.centre = self.target[9:].copy() - (0.0, 0.0, 0.4 * self.scale)
+        self.target = compiled.tables.closures["frame_a"][compiled.closure_of["drag"]]
+        self.scale = min(1.0, blocks / 15) / compiled.bodies.length  # of the tables, as the target
+        self.x, self.z = float(self.target["x"]), float(self.target["z"]) - 0.4 * self.scale
         self.n = 0
 
     def run(self, iterations: int) -> None:
@@ -48,8 +48,8 @@ class Drag:
         for _ in range(iterations):
             self.n += 1
             angle = 2 * math.pi * self.n / 100
-            self.target[9] = self.centre[0] + 0.4 * self.scale * math.sin(angle)
-            self.target[11] = self.centre[2] + 0.2 * self.scale * math.cos(angle)
+            self.target["x"] = self.x + 0.4 * self.scale * math.sin(angle)
+            self.target["z"] = self.z + 0.2 * self.scale * math.cos(angle)
             self.solver.iterate()
 
 
@@ -264,21 +264,23 @@ def _line(process: subprocess.Popen[str]) -> str:
 
 def _plain(solver: Solver) -> dict[str, Any]:
     """The compiled tower as plain lists: bodies, closures, posture."""
-    compiled, packed = solver.compiled, solver.compiled.packed
-    bodies = []
-    for i, (parent, kind, _) in enumerate(packed[at.BODIES]):
-        T = compiled.transform(packed[at.BODY_ORIGIN][i])
-        bodies.append({"parent": int(parent), "kind": int(kind), "T": T.tolist()})
-    closures = []
-    for i, row in enumerate(packed[at.CLOSURES]):
-        closures.append(
-            {
-                "a": int(row[0]), "b": int(row[1]), "mode": int(row[2]), "mask": int(row[3]),
-                "A": compiled.transform(packed[at.OFFSET_A][i]).tolist(),
-                "B": compiled.transform(packed[at.OFFSET_B][i]).tolist(),
-                "goal": bool(row[7] == 3),
-            }
-        )  # fmt: skip
+    tables, length = solver.tables, solver.compiled.bodies.length
+
+    def frames(poses: Any) -> list[Any]:
+        return [unpack(row, length).tolist() for row in pose_rows(poses)]
+
+    bodies = [
+        {"parent": int(b["parent"]), "kind": int(b["kind"]), "T": T}
+        for b, T in zip(tables.bodies, frames(tables.bodies["origin"]), strict=True)
+    ]
+    A, B = frames(tables.closures["frame_a"]), frames(tables.closures["frame_b"])
+    closures = [
+        {
+            "a": int(c["body_a"]), "b": int(c["body_b"]), "mode": int(c["mode"]),
+            "mask": int(c["mask"]), "A": A[i], "B": B[i], "goal": bool(c["level"] == 3),
+        }
+        for i, c in enumerate(tables.closures)
+    ]  # fmt: skip
     return {"bodies": bodies, "closures": closures, "q": solver.q.tolist()}
 
 

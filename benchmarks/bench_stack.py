@@ -79,13 +79,15 @@ LATENCY = {
         "/hier_ik/solve",
         "kin_interfaces/srv/SolveHierIK",
         {
-            "goals": [
-                {
-                    "name": "drag",
-                    "target": {"position": {"x": 0.8, "z": 11.6}, "orientation": {"w": 1.0}},
-                    "priority": -1,
-                }
-            ]
+            "problem": {
+                "goals": [
+                    {
+                        "name": "drag",
+                        "target": {"position": {"x": 0.8, "z": 11.6}, "orientation": {"w": 1.0}},
+                        "priority": -1,
+                    }
+                ]
+            }
         },
     ),
 }

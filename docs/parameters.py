@@ -13,10 +13,10 @@ PAGE = Path(__file__).with_suffix(".md")
 
 #: Node, its parameter class, and the page that explains it.
 NODES = (
-    ("kin_solvers", "kin_solvers.node:CuikParameters", "cuik.md"),
+    ("kin_solvers", "kin_solvers.parameters:CuikParameters", "cuik.md"),
     ("ft_controller", "ft_controller.parameters:FtParameters", "ft.md"),
     ("arm_simulator", "ft_controller.parameters:SimulatorParameters", "ft.md"),
-    ("gpu_kinematics", "gpu_kinematics.node:GpuKinematicsParameters", "delta.md"),
+    ("gpu_kinematics", "gpu_kinematics.parameters:GpuKinematicsParameters", "delta.md"),
     ("continuum_ik", "continuum_ik.node:ContinuumParameters", "continuum.md"),
     ("hier_ik", "hier_ik.node:HierParameters", "hier.md"),
     ("stack_monitor", "kin_monitor.parameters:MonitorParameters", "dashboard.md"),

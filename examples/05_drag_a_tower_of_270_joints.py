@@ -10,7 +10,7 @@ It needs nothing of kinstack but its messages.
 import argparse
 
 import rclpy
-from kin_interfaces.msg import HierGoal, SolveStatus
+from kin_interfaces.msg import HierGoal, HierProblem, SolveStatus
 from kin_interfaces.srv import CheckAbstraction, Decompose, EditLinkage, LoadLinkage, SolveHierIK
 
 
@@ -52,13 +52,14 @@ def solve(node, stack):
     print("\nThe top is dragged to one side [m]:")
     for k in range(1, 5):
         position.x = 0.2 * k
-        request = SolveHierIK.Request(goals=[goal], tolerance=1e-9, keep=True)
+        request = SolveHierIK.Request(problem=HierProblem(goals=[goal], tolerance=1e-9, keep=True))
         answer = ask(node, SolveHierIK, f"{service}/solve", request)
         if answer.status.code != SolveStatus.SUCCESS:
             raise SystemExit(f"not solved: {answer.status.message}")
-        worst = max(r.position for r in answer.residuals)
+        worst = max(r.position for r in answer.solution.residuals)
+        count = len(answer.solution.joint_names)
         print(
-            f"  x = {position.x:.1f}: {len(answer.joint_names)} real joints, every loop closed to "
+            f"  x = {position.x:.1f}: {count} real joints, every loop closed to "
             f"{worst:.0e} m, in {1e3 * answer.status.solve_time:.1f} ms"
         )
     change(node, service)

@@ -1,1 +1,1 @@
-"""What the benchmarks measure against: ports of the papers, models, campaigns; for tests too."""
+"""What the benchmarks are measured against: faithful ports of the papers, oracles, campaigns."""

@@ -2,23 +2,24 @@
 
 The commands of a page are run in order, in a folder of their own that holds links to what the pages
 name and the YAML files that the page shows (`questions.yaml` and the like). One stack without a
-namespace runs meanwhile, as the pages assume. What is not run, and why, is said in `NOT_RUN`.
+namespace runs meanwhile, as the pages assume; commands mostly wait for it, so several pages are run
+at the same time. What is not run, and why, is said in `NOT_RUN`.
 """
 
+import contextlib
 import os
 import re
-import shutil
 import signal
 import subprocess
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 import pytest
 from domain_coordinator import domain_id
-
-from kin_testing.running_stack import running_stack
 
 pytestmark = [pytest.mark.stack, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -40,12 +41,12 @@ NOT_RUN = {
     r"dask (worker|scheduler)\b": "is started by the tests of the engine",
     r"^\./kinstack bag golden make\b": "would change the golden bags",
 }
-#: Commands that go on until they are interrupted, once they say this.
+#: Commands that go on until they are interrupted: so long [s] after they say this.
 ENDLESS = {
-    r"^\./kinstack up(?! --check)(?! --show-args)\b": "active after",
-    r"^\./kinstack launch\b": r"\]: active",
-    r"^\./kinstack run kin_dashboard dashboard\b": "http://",
-    r"^\./kinstack bag record (?!.*--duration)": "recording|record",
+    r"^\./kinstack up(?! --check)(?! --show-args)\b": ("active after", 0.2),
+    r"^\./kinstack launch\b": (r"\]: active", 0.2),
+    r"^\./kinstack run kin_dashboard dashboard\b": ("http://", 0.2),
+    r"^\./kinstack bag record (?!.*--duration)": ("record", 4.0),
 }
 
 
@@ -104,12 +105,11 @@ def files_of(page):
             yield names[-1], match[1]
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """A folder like the clone, in which commands may leave files."""
+def folder_like_the_clone(folder):
+    """Make a folder like the clone, in which commands may leave files."""
     for name in ("kinstack", "examples", "launch", "benchmarks", "docker", "src", "docs"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    return tmp_path
+        (folder / name).symlink_to(ROOT / name)
+    return folder
 
 
 def environment(**more):
@@ -122,7 +122,8 @@ def environment(**more):
 def run(command, folder, values):
     """Run a command in a shell as a person would; the code, and all that it printed."""
     log = folder / "output.txt"
-    awaited = next((word for rule, word in ENDLESS.items() if re.search(rule, command.text)), "")
+    endless = (rule for rule in ENDLESS if re.search(rule, command.text))
+    awaited, seconds = ENDLESS.get(next(endless, ""), ("", 0.0))
     with log.open("w") as out:
         process = psutil.Popen(
             ["bash", "-c", f"exec {command.text}"] if awaited else ["bash", "-c", command.text],
@@ -131,14 +132,13 @@ def run(command, folder, values):
             stdout=out,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
         if awaited:
             deadline = time.monotonic() + 300.0
             while not re.search(awaited, log.read_text()) and process.poll() is None:
                 assert time.monotonic() < deadline, log.read_text()
                 time.sleep(0.1)
-            time.sleep(2.0)  # as a person would look at it
+            time.sleep(seconds)
             process.send_signal(signal.SIGINT)
         code = process.wait(timeout=300)
     return code, log.read_text()
@@ -151,37 +151,60 @@ def test_commands_are_found():
         assert any(re.search(rule, command.text) for command in ALL), f"nothing printed fits {rule}"
 
 
-@pytest.fixture(scope="module")
-def domain():
-    with domain_id() as number:
-        yield number
+#: Only one at a time may break processors, or move the arm that others have broken.
+CONTROLLER = threading.Lock()
 
 
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory, domain):
-    log = tmp_path_factory.mktemp("stack") / "log.txt"
-    with running_stack(log, {}, timeout=600.0, domain=domain) as running:
-        yield running
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_of_a_page(page, stack, domain, folder):
+def run_page(page, folder, values):
+    """Run the commands of a page in order; what went wrong, or nothing."""
+    folder_like_the_clone(folder)
     for name, text in files_of(page):
         (folder / name).write_text(text)
-    values = environment(ROS_DOMAIN_ID=str(domain))
-    for command in RUN:
-        if command.page != page or command.stack_of_its_own:
-            continue
-        print(command.text)
-        code, out = run(command, folder, values)
-        assert code == 0, f"{page.name}:{command.line}: {command.text}\n{out}"
-        assert "Traceback" not in out, f"{page.name}:{command.line}: {command.text}\n{out}"
+    commands = [c for c in RUN if c.page == page and not c.stack_of_its_own]
+    alone = any(re.search("controller", c.text) for c in commands)
+    with CONTROLLER if alone else contextlib.nullcontext():
+        for command in commands:
+            code, out = run(command, folder, values)
+            if code != 0 or "Traceback" in out:
+                return f"{page.name}:{command.line}: {command.text} gave {code}\n{out}"
+    return ""
+
+
+def run_start(command, folder):
+    """Run a command that starts a stack, in a domain of its own."""
+    folder_like_the_clone(folder)
+    with domain_id() as number:
+        code, out = run(command, folder, environment(ROS_DOMAIN_ID=str(number)))
+    return f"gave {code}\n{out}" if code != 0 or "Traceback" in out else ""
+
+
+def at_once(request, count, action, *arguments):
+    """Begin ``action`` for each parameter of the tests that use this fixture; futures of it."""
+    tests = [item for item in request.session.items if request.fixturename in item.fixturenames]
+    wanted = [next(iter(item.callspec.params.values())) for item in tests]
+    make_folder = request.getfixturevalue("tmp_path_factory").mktemp
+    with ThreadPoolExecutor(count) as pool:
+        yield {one: pool.submit(action, one, make_folder("at_once"), *arguments) for one in wanted}
+
+
+@pytest.fixture(scope="module")
+def pages(request, full_stack):
+    domain = full_stack.client.node.context.get_domain_id()
+    yield from at_once(request, 4, run_page, environment(ROS_DOMAIN_ID=str(domain)))
+
+
+@pytest.fixture(scope="module")
+def starts(request):
+    yield from at_once(request, 2, run_start)
 
 
 @pytest.mark.parametrize("command", STARTS, ids=lambda command: command.text[11:])
-def test_starts(command, folder):
-    with domain_id() as number:
-        code, out = run(command, folder, environment(ROS_DOMAIN_ID=str(number)))
-    assert code == 0, out
-    assert "Traceback" not in out
-    shutil.rmtree(folder, ignore_errors=True)
+def test_starts(command, starts):
+    wrong = starts[command].result()
+    assert not wrong, wrong
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_of_a_page(page, pages):
+    wrong = pages[page].result()
+    assert not wrong, wrong

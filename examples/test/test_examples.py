@@ -1,6 +1,6 @@
 """The examples are plain: what they import, and that each can be asked what it does.
 
-That they run against a stack is tested with the stack, in src/kin_tools/test.
+That they run against a stack is tested with the stack, in launch/test and docs/test.
 """
 
 import ast

@@ -5,6 +5,10 @@ diagnostics and the stack monitor must say so, and the node must go on.
 """
 
 import ast
+import inspect
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,16 +42,43 @@ NODES = {
     StackMonitor: {},
 }
 
+#: Made under other parameters only.
+ELSEWHERE = {"message on robot_description"}
+
 #: Modules that make threads or timers of their own, and why they may.
 ALLOWED = {
     "kin_core/threads.py": "the one that all others use",
-    "kin_ros/node.py": "the timers of all nodes, guarded",
+    "kin_ros/lifecycle.py": "the timers of all nodes, guarded",
     "kin_ros/answers.py": "sends answers again; what it raises is met by the executor's guard",
     "kin_ros/diagnostics.py": "publishes once a second; the same",
     "kin_testing/fixtures.py": "fixtures of tests, which fail loudly",
-    "kin_solvers/paper.py": "hands its threads' exceptions to the one who waits for them",
+    "kin_solvers/pipeline.py": "hands its threads' exceptions to the one who waits for them",
     "kin_tools/setup_workspace.py": "runs before anything is installed",
+    "kin_ros/worker.py": "what its threads raise becomes the status of an answer",
 }
+
+#: A node whose process meets what no guard of its own catches.
+UNGUARDED = """
+import sys, threading, time
+from kin_core.task import ALARMS
+from kin_ros.node import KinNode, run
+from kin_ros.parameters import ParameterSet
+
+def die(name):
+    raise RuntimeError(f"thrown into {name}")
+
+class Careless(KinNode[ParameterSet]):
+    def __init__(self, **arguments):
+        super().__init__("careless", ParameterSet, **arguments)
+
+    def activate(self):
+        self.timer = self.create_timer(0.5, lambda: die("a bare timer"))
+        self.thread("guarded", lambda: die("a thread"))
+        threading.Thread(target=lambda: die("a bare thread"), name="bare").start()
+        ALARMS.set(time.monotonic() + 0.1, lambda: die("an alarm"))
+
+sys.exit(run(Careless))
+"""
 
 
 class Killed(RuntimeError):
@@ -85,7 +116,27 @@ def test_no_thread_and_no_timer_is_made_that_could_end_unseen():
             made = getattr(called, "attr", getattr(called, "id", ""))
             if made in makers and name not in ALLOWED:
                 found.setdefault(name, []).append(f"line {node.lineno}: {made}")
+            # A pool keeps what its threads raise until somebody asks for the result.
+            dropped = node.value if isinstance(node, ast.Expr) else None
+            submits = (
+                isinstance(dropped, ast.Call) and getattr(dropped.func, "attr", "") == "submit"
+            )
+            if submits and name not in ALLOWED:
+                found.setdefault(name, []).append(f"line {node.lineno}: a dropped future")
     assert not found, f"use KinNode.every, loop or thread, or kin_core.threads: {found}"
+
+
+def made_by(kind):
+    """What the source of a node makes, by its name in the log, as far as that is a constant."""
+    for call in ast.walk(ast.parse(Path(inspect.getsourcefile(kind)).read_text())):
+        made = getattr(call.func, "attr", "") if isinstance(call, ast.Call) else ""
+        if made == "every":
+            called = call.args[1]
+            yield f"timer {getattr(called, 'attr', getattr(called, 'id', '')).strip('_')}"
+        elif made in ("loop", "thread", "mailbox") and isinstance(call.args[0], ast.Constant):
+            yield call.args[0].value if made == "mailbox" else f"{made} {call.args[0].value}"
+        elif made == "listen" and isinstance(call.args[1], ast.Constant):
+            yield f"message on {call.args[1].value}"
 
 
 @pytest.mark.parametrize("kind", NODES, ids=lambda kind: kind.__name__)
@@ -109,7 +160,7 @@ def test_each_of_its_loops_is_killed_and_found_out(ros, kind, monkeypatch):
     diagnoses = ros.listen(DiagnosticArray, "/diagnostics", 10)
     states = ros.listen(StackState, "/stack_state", LATCHED)
     wait_until(lambda: states and diagnoses, 30.0, "the monitor and the diagnostics")
-    assert node.guarded
+    assert not set(made_by(kind)) - set(node.guarded) - ELSEWHERE
 
     def said(what):
         """Where a failure has been told of, so far."""
@@ -182,3 +233,37 @@ def test_a_control_loop_that_breaks_down_ends_in_an_error_that_everybody_sees(ro
 
     wait_until(unhealthy, 30.0, "the monitor to see it")
     wait_until(lambda: any("control loop broke down" in log.msg for log in logs), 30.0, "a line")
+
+
+@pytest.mark.node
+def test_what_no_guard_catches_is_found_out_too_and_the_process_goes_on(ros, tmp_path):
+    program = tmp_path / "careless.py"
+    program.write_text(UNGUARDED)
+    ros.add(StackMonitor)
+    logs = ros.listen(Log, "/rosout", 100)
+    diagnoses = ros.listen(DiagnosticArray, "/diagnostics", 10)
+    states = ros.listen(StackState, "/stack_state", LATCHED)
+    process = subprocess.Popen(
+        [sys.executable, program], env={**os.environ, "ROS_DOMAIN_ID": str(ros.domain)}
+    )
+    try:
+        for what in ("a bare timer", "a thread", "a bare thread", "an alarm"):
+            thrown = f"thrown into {what}"
+            wait_until(lambda: any(thrown in log.msg for log in logs), 60.0, f"log: {what}")  # noqa: B023
+            wait_until(
+                lambda: any(thrown in s.message for array in diagnoses for s in array.status),  # noqa: B023
+                60.0,
+                f"diagnostics: {what}",
+            )
+            wait_until(
+                lambda: any(thrown in n.message for state in states for n in state.nodes),  # noqa: B023
+                60.0,
+                f"monitor: {what}",
+            )
+        seen = len(diagnoses)
+        wait_until(lambda: len(diagnoses) > seen + 2, 30.0, "the diagnostics to go on")
+        assert process.poll() is None
+        ros.wait_active("/careless")
+    finally:
+        process.terminate()
+        assert process.wait(30.0) == 0

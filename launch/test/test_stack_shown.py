@@ -1,6 +1,6 @@
 """The full stack from its launch file, and all that is held against it.
 
-The examples, the security policy, the configurations of RViz and Foxglove, and the dashboard in a
+The security policy, the configurations of RViz and Foxglove, and the dashboard in a
 real browser share one stack, because its start is what takes time. The pictures of the
 documentation are taken here too: KINSTACK_PICTURES=docs/images keeps them.
 """
@@ -10,10 +10,8 @@ import json
 import os
 import re
 import runpy
-import shlex
 import shutil
 import signal
-import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
@@ -25,7 +23,7 @@ import pytest
 import yaml
 from domain_coordinator import domain_id
 from geometry_msgs.msg import PoseStamped
-from kin_interfaces.msg import FtProcessor, FtStatus, Manifold, SolveStatus
+from kin_interfaces.msg import FtProcessor, FtStatus, Manifold
 from kin_interfaces.srv import CheckReady
 from PIL import Image
 from rcl_interfaces.srv import SetParameters
@@ -35,7 +33,7 @@ from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
 from kin_dashboard.node import PANELS, Dashboard
-from kin_ros.messages import fill, find_type
+from kin_ros.messages import find_type
 from kin_ros.qos import LATCHED
 from kin_testing.fixtures import RosGraph, wait_until
 from kin_tools.policy import read_policy, rights_of
@@ -116,37 +114,6 @@ def topics_of(graph):
     wanted = {f"/{name}/transition_event" for name in ("kin_solvers", "hier_ik", "arm_simulator")}
     wait_until(lambda: wanted <= set(dict(graph.node.get_topic_names_and_types())), 30.0, "topics")
     return dict(graph.node.get_topic_names_and_types())
-
-
-# The documentation ----------------------------------------------------------------------------
-
-
-def calls_in_the_text():
-    """Every `./kinstack call` of the documentation: page, service, type, request."""
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
-        text = path.read_text().replace("\\\n", " ")
-        for line in re.findall(r"^\s+\./kinstack call (.*)$", text, flags=re.MULTILINE):
-            service, kind, request = shlex.split(line)[:3]
-            yield pytest.param(service, kind, request, id=f"{path.stem}:{service}")
-
-
-@pytest.mark.parametrize(("service", "kind", "request_text"), calls_in_the_text())
-def test_calls_of_the_documentation_succeed(graph, service, kind, request_text):
-    found = find_type(kind, "srv")
-    answer = graph.call(found, service, fill(found.Request(), yaml.safe_load(request_text)), 60.0)
-    assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
-
-
-def test_the_tutorial_over_ros(graph):
-    done = subprocess.run(
-        [sys.executable, ROOT / "examples" / "06_all_ik_of_your_urdf.py"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "ROS_DOMAIN_ID": str(graph.domain)},
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("7 postures, all certified; there are no others")
 
 
 # Security ------------------------------------------------------------------------------------
@@ -435,7 +402,7 @@ def test_every_panel_renders(graph, browser, panel):
     drawn = panel_of(graph, panel.key)
     if panel.key == "Cuik":
         wait_until(lambda: drawn.manifold is not None, 60.0, "a manifold")
-    wait_until(lambda: any(len(m) for m in drawn._markers.values()), 60.0, "markers")
+    wait_until(lambda: any(len(m) for m in drawn.scenes.values()), 60.0, "markers")
     browser.page.get_by_text(TOLD[panel.key]).locator("visible=true").first.wait_for()
     time.sleep(1.0)  # the camera and two redraws
     pixels = browser.picture(panel.key.lower())

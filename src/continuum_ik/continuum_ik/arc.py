@@ -54,6 +54,9 @@ FIRST, LATER, LAST = 0.3, 0.1, 1e-7
 CORRECTIONS = 5
 #: Most steps of one passage, and how many narrow steps one of them makes when it is over.
 ARC_STEPS, WIDE = 2000, 4.0
+#: Narrow steps after which it is over in any case: where rods are tense, the steps of a path are
+#: short although no singular point is near, and what is reached must be noted on the way.
+LONG = 16.0
 #: Most steps of all passages of one path: each costs some 0.1 ms, so that a path has its end.
 ARC_BUDGET = 20_000.0
 
@@ -290,16 +293,16 @@ def _start(w: Array, part: float) -> float:
 
 
 @njit(**KERNEL)
-def _land(w: Array, sign: float) -> bool:
-    """Try to arrive: solve at the end of the path from the present direction.
+def _land(w: Array, goal: float, sign: float) -> bool:
+    """Try to arrive: solve at the part ``goal`` of the path from the present direction.
 
     True with the solution in Y, if it lies on the curve.
     """
-    h = (1.0 - w[m.ARC_PART]) / w[m.ARC_SIDE]
+    h = (goal - w[m.ARC_PART]) / w[m.ARC_SIDE]
     for k in range(m.UNKNOWNS):
         w[m.Y + k] = w[m.ARC_START + k] + h * w[m.DIRECTION + k]
         w[m.DELTA + k] = h * w[m.DIRECTION + k]
-    pose_between(w, 1.0)
+    pose_between(w, goal)
     if not correct(w, LATER * scaled(w, m.DELTA) + LAST, LAST):
         return False
     at = _factors(w)
@@ -316,17 +319,18 @@ def _goes_on(w: Array, side: float) -> bool:
 
 
 @njit(**KERNEL)
-def pass_by_arc(w: Array, part: float, step: float, narrow: float) -> int:
+def pass_by_arc(w: Array, part: float, goal: float, step: float, narrow: float) -> int:
     """Follow the curve from the entry ANCHOR past a place where steps of the path come to nothing.
 
     Args:
         w: The solver's array, fine rules in force. On return ANCHOR is the last point.
         part: Of the path that ANCHOR lies at; on return ARC_PART is where the last point lies.
+        goal: Part of the path at which to stop; 1 is its end.
         step: Of the path that is too long.
         narrow: Of the path; one step has to make several times that for the passage to be over.
 
     Returns:
-        PASSED, ARRIVED (Y is the solution at the end), TURNED (a fold; ARC_PART is where), or LOST.
+        PASSED, ARRIVED (Y is the solution at ``goal``), TURNED (a fold; ARC_PART is where) or LOST.
         DIRECTION is the curve's at the last point.
     """
     sign = _start(w, part)
@@ -339,11 +343,11 @@ def pass_by_arc(w: Array, part: float, step: float, narrow: float) -> int:
         w[m.ARC_LEFT] -= 1.0
         w[m.SUBSTEPS] += 1.0
         before = w[m.ARC_PART]
-        if before + h * w[m.ARC_SIDE] >= 1.0:
-            if _land(w, sign):
+        if before + h * w[m.ARC_SIDE] >= goal:
+            if _land(w, goal, sign):
                 return ARRIVED
-            h = min(h, 0.7 * (1.0 - before) / w[m.ARC_SIDE])
-        good = _arc_step(w, h) and w[m.ARC_PART] < 1.0 and _positive(w)
+            h = min(h, 0.7 * (goal - before) / w[m.ARC_SIDE])
+        good = _arc_step(w, h) and w[m.ARC_PART] < goal and _positive(w)
         side, now = 0.0, 0.0
         if good:
             side, now = _turn_to(w, _factors(w))
@@ -363,7 +367,8 @@ def pass_by_arc(w: Array, part: float, step: float, narrow: float) -> int:
             w[m.ARC_START + k] = w[m.Y + k]
         w[m.ARC_SIDE], sign = side, now
         store(w, m.ANCHOR)
-        if h * side >= WIDE * narrow and w[m.ARC_PART] - part >= WIDE * narrow:
+        gone = w[m.ARC_PART] - part
+        if gone >= WIDE * narrow and (h * side >= WIDE * narrow or gone >= LONG * narrow):
             return PASSED
         if straight:
             h = min(STEP_MAX, 1.6 * h)

@@ -88,8 +88,6 @@ NARROW, CLEAR_OF = 1e-3, 2e-4
 #: Steps across a place where the curve has no direction, as parts of the robot's size, and how much
 #: the slope may differ beyond it.
 ACROSS, BEND = (2e-4, 8e-4), 0.1
-#: Steps that lead from the last long step to there.
-CLOSING_STEPS = 40
 
 
 @njit(**KERNEL)
@@ -415,29 +413,23 @@ def _across(w: Array, done: float, size: float) -> bool:
 
 @njit(**KERNEL)
 def _close_up(w: Array, clear: float, goal: float, inside: bool) -> float:
-    """Go on from the entry CLEAR to ``goal``, shortly before a fold; returns how far it came."""
-    load(w, m.CLEAR)
+    """Go on along the arc from the entry CLEAR to ``goal``, shortly before a fold.
+
+    Returns:
+        How far along the path CLEAR lies then.
+    """
+    copy_entry(w, m.CLEAR, m.ANCHOR)
+    if not goal > clear or pass_by_arc(w, clear, goal, goal - clear, math.inf) != ARRIVED:
+        return clear
     if not linearise(w):
         return clear
-    _anchor(w, math.inf, True)
-    done, step = clear, 0.5 * (goal - clear)
-    for _ in range(CLOSING_STEPS):
-        if not done < goal:
-            break
-        to = min(goal, done + step)
-        change = _try(w, done, to)
-        if change > CHANGE:
-            step = SHRINK * (to - done)
-            continue
-        inside = inside and violated(w) == NONE
-        _anchor(w, change, False)
-        inside = inside and admitted(w)
-        store(w, m.CLEAR)
-        done, step = to, GROW * (to - done)
-        if inside:
-            store(w, m.WITHIN)
-            w[m.REACHED_WITHIN] = done
-    return done
+    inside = inside and violated(w) == NONE
+    _anchor(w, math.inf, False)
+    store(w, m.CLEAR)
+    if inside and admitted(w):
+        store(w, m.WITHIN)
+        w[m.REACHED_WITHIN] = goal
+    return goal
 
 
 @njit(**INLINED)
@@ -462,7 +454,7 @@ def _follow(w: Array) -> int:
             step = 0.4 * (to - done)
             if step >= narrow:
                 continue
-            ended = pass_by_arc(w, done, to - done, narrow)
+            ended = pass_by_arc(w, done, 1.0, to - done, narrow)
             if ended == LOST and w[m.ARC_LEFT] > 0.0 and _across(w, done, size):
                 ended = PASSED
             if ended > ARRIVED:

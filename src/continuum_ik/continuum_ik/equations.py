@@ -34,6 +34,7 @@ from continuum_ik.layout import (
     BASE,
     COLUMN,
     DELTA,
+    DIFFERENCES,
     EI_TYPICAL,
     EVALUATIONS,
     FORCE,
@@ -107,6 +108,10 @@ ERROR, POWER = 6e-9, 10.7
 MULTIPLES = np.arange(1, STEPS_MAX + 1) ** (16.0 / POWER)
 #: Scaled pivot below which a rod's pivots are chosen anew; upright rods have 1/12 and more.
 SMALL_PIVOT = 1e-3
+#: Load x of a rod from which on it counts as tense.
+TENSE = 8.0
+#: Displacement of fourth-order differences, in the scaled unknowns, for rods that carry nothing.
+INCREMENT = 1e-3
 
 
 @njit(**KERNEL)
@@ -322,6 +327,60 @@ def length_columns(w: Array) -> None:
         w[MOMENT_JACOBIAN + 5 * 8 + i] = ny * fz - nz * fy
         w[MOMENT_JACOBIAN + 11 * 8 + i] = nz * fx - nx * fz
         w[MOMENT_JACOBIAN + 17 * 8 + i] = nx * fy - ny * fx
+
+
+@njit(**KERNEL)
+def fine_increment(w: Array) -> float:
+    """Return the displacement of fourth-order differences, in the scaled unknowns.
+
+    Beside the derivative, which grows as exp(x), the error of rounding is 1e-16 / h and that of the
+    formula (h exp(x))^4: together they are smallest for h ~ exp(-4/5 x).
+    """
+    return INCREMENT * math.exp(-0.8 * math.sqrt(min(load2(w), 900.0)))
+
+
+@njit(**KERNEL)
+def fine_differences(w: Array, steps: int, force: float, moment: float) -> None:
+    """Fill DIFFERENCES: tips (p, t, m) by fourth-order differences about the rods of block 0."""
+    at = JACOBIAN_BLOCKS
+    for j in range(5):
+        h = force if j < 3 else moment
+        for row in range(9):
+            for i in range(LANES):
+                w[DIFFERENCES + (9 * j + row) * 8 + i] = 0.0
+        for k in range(4):
+            side = (-2.0, -1.0, 1.0, 2.0)[k]
+            weight = (1.0, -8.0, 8.0, -1.0)[k] / (12.0 * h)
+            for u in range(UNKNOWNS):
+                w[at + u] = w[Y + u]
+            for i in range(LANES):
+                w[at + 8 * j + i] += side * h
+            shoot(w, at, steps)
+            for row in range(9):
+                source = (P_X if row < 3 else (T_X - 24 if row < 6 else ML_X - 48)) + 8 * row
+                for i in range(LANES):
+                    w[DIFFERENCES + (9 * j + row) * 8 + i] += weight * w[at + source + i]
+
+
+@njit(**KERNEL)
+def fine_jacobian(w: Array, steps: int) -> None:
+    """Fill JACOBIAN and MOMENT_JACOBIAN to high accuracy; block 0 must have been shot."""
+    L, EI = w[LENGTH_TYPICAL], w[EI_TYPICAL]
+    h = fine_increment(w)
+    fine_differences(w, steps, h * EI / (L * L), h * EI / L)
+    for j in range(5):
+        for i in range(LANES):
+            d = DIFFERENCES + 72 * j + i
+            for k in range(3):
+                w[JACOBIAN + (6 * k + j) * 8 + i] = w[d + 8 * k]
+                w[MOMENT_JACOBIAN + (6 * k + j) * 8 + i] = w[d + 48 + 8 * k]
+            for k in range(2):
+                w[JACOBIAN + (18 + 6 * k + j) * 8 + i] = 2.0 * (
+                    w[POSE + 3 + k] * w[d + 24]
+                    + w[POSE + 6 + k] * w[d + 32]
+                    + w[POSE + 9 + k] * w[d + 40]
+                )
+    length_columns(w)
 
 
 @njit(**KERNEL)
@@ -568,6 +627,23 @@ def invert6(w: Array, at: int, to: int) -> bool:
 
 
 @njit(**KERNEL)
+def make_jacobian(w: Array, steps: int) -> None:
+    """Fill JACOBIAN and MOMENT_JACOBIAN at Y for the present pose.
+
+    Tips of tense rods all move the same way, by exp(x), so that the Jacobian's other directions are
+    lost in the errors of one-sided differences. There finer ones are taken.
+    """
+    w[REFRESHES] += 1.0
+    if load2(w) <= TENSE * TENSE:
+        shoot(w, layout.Y, steps)
+        _differences(w, steps)
+    else:
+        steps = max(steps, int(w[STEPS]))
+        shoot(w, layout.Y, steps)
+        fine_jacobian(w, steps)
+
+
+@njit(**KERNEL)
 def factorise(w: Array, steps: int) -> bool:
     """Make the Jacobian at Y for the present pose and factorise it; False at a singular one.
 
@@ -575,9 +651,7 @@ def factorise(w: Array, steps: int) -> bool:
         w: The solver's array; block 0 is shot again with ``steps``, its residual is not touched.
         steps: Steps of the integration; a Jacobian for chord steps needs few.
     """
-    shoot(w, layout.Y, steps)
-    _differences(w, steps)
-    w[REFRESHES] += 1.0
+    make_jacobian(w, steps)
     return eliminate(w)
 
 
@@ -611,9 +685,7 @@ def eliminate_signed(w: Array) -> float:
 @njit(**KERNEL)
 def factorise_signed(w: Array, steps: int) -> float:
     """Do as ``factorise`` does, but return what ``eliminate_signed`` does."""
-    shoot(w, layout.Y, steps)
-    _differences(w, steps)
-    w[REFRESHES] += 1.0
+    make_jacobian(w, steps)
     return eliminate_signed(w)
 
 

@@ -144,7 +144,7 @@ REACHED_WITHIN = S + 25  #: part of the way that was reached within the limits
 HAS_HOME = S + 24
 SMALLEST = S + 26  #: smallest step of a path, as part of it: below it the arc is followed
 FORCE_STEP, MOMENT_STEP = S + 27, S + 28  #: displacements of the Jacobian's differences
-STEPS_MAX = 64
+STEPS_MAX = 192
 ARC_PART, ARC_SIDE = (
     S + 29,
     S + 30,

@@ -19,81 +19,28 @@ from continuum_ik import layout as m
 from continuum_ik.equations import (
     choose_steps,
     eliminate,
+    fine_differences,
+    fine_increment,
+    fine_jacobian,
     invert6,
-    length_columns,
-    load2,
     solve_linear,
     tangents,
 )
 from continuum_ik.path import LEVER, load
-from continuum_ik.rod import KERNEL, LENGTH, ML_X, P_X, T_X, Array, shoot
+from continuum_ik.rod import KERNEL, LENGTH, T_X, Array, shoot
 
-#: Displacement of the fourth-order differences, in the scaled unknowns.
-INCREMENT = 1e-3
 #: Places along a rod at which conjugate points are looked for.
 PLACES = 32
 #: What is known of a point, see layout.STABLE: clearly not, clearly, or close to the border.
 UNSTABLE, STABLE, CLOSE_UNSTABLE, CLOSE_STABLE = 0.0, 1.0, 2.0, 3.0
-#: Change of dL/dpose up to which nothing changes, and up to which it cannot have become singular.
-SAME, REGULAR = 0.4, 0.9
+#: Change of dL/dpose up to which it cannot have become singular, and beyond which the point that it
+#: is compared with is renewed.
+REGULAR, RENEW = 0.9, 0.2
 #: Part of the stiffness at home, in the softest direction, below which the border is close.
 CLOSE = 0.01
 #: How much of the way to the border may be gone unasked; the least that the stiffness is taken to
 #: change with the scaled unknowns; and how far to go where the platform is not stable.
-CAUTION, SLOWEST, FAR = 0.5, 1.0, 1.0
-
-
-@njit(**KERNEL)
-def _calm(w: Array, part: float) -> float:
-    """Return by how much displacements have to be smaller because rods are tense."""
-    return math.exp(-part * math.sqrt(min(load2(w), 400.0)))
-
-
-@njit(**KERNEL)
-def _fine_differences(w: Array, steps: int, force: float, moment: float) -> None:
-    """Fill JACOBIAN and MOMENT_JACOBIAN by fourth-order differences about the rods of block 0.
-
-    Rotation rows are the tangent's x, y and z in JACOBIAN rows 3, 4 and TANGENT_Z, not yet turned.
-    """
-    at = m.JACOBIAN_BLOCKS
-    for j in range(5):
-        h = force if j < 3 else moment
-        for row in range(9):
-            for i in range(m.LANES):
-                w[m.DIFFERENCES + (9 * j + row) * 8 + i] = 0.0
-        for k in range(4):
-            side = (-2.0, -1.0, 1.0, 2.0)[k]
-            weight = (1.0, -8.0, 8.0, -1.0)[k] / (12.0 * h)
-            for u in range(m.UNKNOWNS):
-                w[at + u] = w[m.Y + u]
-            for i in range(m.LANES):
-                w[at + 8 * j + i] += side * h
-            shoot(w, at, steps)
-            for row in range(9):
-                source = (P_X if row < 3 else (T_X - 24 if row < 6 else ML_X - 48)) + 8 * row
-                for i in range(m.LANES):
-                    w[m.DIFFERENCES + (9 * j + row) * 8 + i] += weight * w[at + source + i]
-
-
-@njit(**KERNEL)
-def _fine_jacobian(w: Array, steps: int) -> None:
-    """Fill JACOBIAN and MOMENT_JACOBIAN to high accuracy; block 0 must have been shot."""
-    L, EI = w[m.LENGTH_TYPICAL], w[m.EI_TYPICAL]
-    h = INCREMENT * _calm(w, 1.0)
-    _fine_differences(w, steps, h * EI / (L * L), h * EI / L)
-    for j in range(5):
-        for i in range(m.LANES):
-            d = m.DIFFERENCES + 72 * j + i
-            for k in range(3):
-                w[m.JACOBIAN + (6 * k + j) * 8 + i] = w[d + 8 * k]
-                w[m.MOMENT_JACOBIAN + (6 * k + j) * 8 + i] = w[d + 48 + 8 * k]
-            for k in range(2):
-                w[m.JACOBIAN + (18 + 6 * k + j) * 8 + i] = 2.0 * (
-                    w[m.POSE + 3 + k] * w[d + 24]
-                    + w[m.POSE + 6 + k] * w[d + 32]
-                    + w[m.POSE + 9 + k] * w[d + 40]
-                )
-    length_columns(w)
+CAUTION, SLOWEST, FAR = 0.4, 1.0, 1.0
 
 
 @njit(**KERNEL)
@@ -102,7 +49,7 @@ def linear_model(w: Array, entry: int, lengths_by_pose: Array, lengths_by_wrench
     load(w, entry)
     steps = min(m.STEPS_MAX, choose_steps(w, m.STEP_X2) + 8)
     shoot(w, m.Y, steps)
-    _fine_jacobian(w, steps)
+    fine_jacobian(w, steps)
     if not eliminate(w):
         return False
     tangents(w)
@@ -164,8 +111,8 @@ def conjugate_points(w: Array, counts: Array) -> None:
         s = w[m.LENGTH_TYPICAL] * part
         fewer = 1 + int(steps * part)  # steps as long as those of the whole rod
         shoot(w, m.Y, fewer)
-        h = INCREMENT * _calm(w, 1.0)
-        _fine_differences(w, fewer, h * EI / (s * s), h * EI / s)
+        h = fine_increment(w)
+        fine_differences(w, fewer, h * EI / (s * s), h * EI / s)
         for i in range(m.RODS):
             # Two directions across the tangent, carried along without a jump.
             tx, ty, tz = w[T_X + i], w[T_X + 8 + i], w[T_X + 16 + i]
@@ -191,31 +138,24 @@ def conjugate_points(w: Array, counts: Array) -> None:
 def _stiffness(w: Array, K: Array) -> bool:
     """Fill K (6, 6) with the scaled stiffness, by the factors and tangents at hand.
 
-    K = -(dL/dwrench)^-1 dL/dpose, symmetric part. Destroys RESIDUAL, DELTA, LENGTH_BY_POSE and
-    POSE_BY_LENGTH.
+    K = -(dL/dwrench)^-1 dL/dpose, symmetric part. By the arrowhead dL/dwrench is -U_L S^-1, where
+    U_L are the lengths by the free unknowns and S is the Schur complement; so it needs no inverse.
     """
-    for j in range(6):
-        for k in range(m.RESIDUAL, m.PLATFORM_RESIDUAL + 8):
-            w[k] = 0.0
-        w[m.PLATFORM_RESIDUAL + j] = 1.0
-        solve_linear(w)
-        for i in range(m.RODS):
-            w[m.LENGTH_BY_POSE + 6 * i + j] = -w[m.DELTA + 40 + i]
-    if not invert6(w, m.LENGTH_BY_POSE, m.POSE_BY_LENGTH):
-        return False
     L, EI = w[m.LENGTH_TYPICAL], w[m.EI_TYPICAL]
+    size = 0.0
     for r in range(6):
         for c in range(6):
             total = 0.0
             for i in range(m.RODS):
                 by_pose = w[m.TANGENT + c * m.COLUMN + 40 + i]
-                total -= w[m.POSE_BY_LENGTH + 6 * r + i] * by_pose
+                total += w[m.SCHUR + 6 * r + i] / w[m.U + 40 + i] * by_pose
             K[r, c] = total * (L if r < 3 else 1.0) * (L if c < 3 else 1.0) * L / EI
+            size += abs(K[r, c])
     for r in range(6):
         for c in range(r):
             mean = 0.5 * (K[r, c] + K[c, r])
             K[r, c], K[c, r] = mean, mean
-    return True
+    return size < 1e300
 
 
 @njit(**KERNEL)
@@ -296,7 +236,11 @@ def _buckled(w: Array) -> bool:
 
 @njit(**KERNEL)
 def _change(w: Array) -> float:
-    """Return |P0 dL/dpose - 1|, turns by a lever; infinite if there is no P0."""
+    """Return |P0 dL/dpose - 1|, turns by a lever; infinite if there is no P0.
+
+    The norm is the largest sum of a row. Eigenvalues alone would not do: between two points where
+    they are close to 1 the matrix may have been singular twice.
+    """
     if w[m.STABLE_REFERENCE] == 0.0:
         return math.inf
     lever = LEVER * w[m.LENGTH_TYPICAL]
@@ -317,8 +261,7 @@ def _change(w: Array) -> float:
 def carry_stability(w: Array, connected: bool, moved: float) -> None:
     """Find out about the present point, by what is known of the last one.
 
-    Factors and tangents must be at hand. Destroys RESIDUAL, DELTA, what block 0 was shot to, and
-    the scratch of the forward kinematics.
+    Factors and tangents must be at hand. Destroys what block 0 was shot to.
 
     Args:
         w: The solver's array; STABLE is the answer.
@@ -328,15 +271,14 @@ def carry_stability(w: Array, connected: bool, moved: float) -> None:
     w[m.STABLE_MOVED] += moved
     change = _change(w) if connected else math.inf
     before = w[m.STABLE]
-    if change <= SAME and before == STABLE:
-        return
     if change <= REGULAR and before in (STABLE, CLOSE_STABLE):
         # Rods do not buckle before the platform gives way.
         w[m.STABLE] = _judge_platform(w)
     else:
         now = _judge_platform(w)
         w[m.STABLE] = UNSTABLE if now in (STABLE, CLOSE_STABLE) and _buckled(w) else now
-    renew_reference(w)
+    if change > RENEW:
+        renew_reference(w)
 
 
 @njit(**KERNEL)
@@ -362,7 +304,7 @@ def settle_stability(w: Array) -> None:
         w[m.SAVED_STEP + k] = w[m.DELTA + k]
     steps = min(m.STEPS_MAX, choose_steps(w, m.STEP_X2) + 8)
     shoot(w, m.Y, steps)
-    _fine_jacobian(w, steps)
+    fine_jacobian(w, steps)
     sound = eliminate(w)
     w[m.AGE] = 0.0 if sound else -1.0
     state = CLOSE_UNSTABLE

@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
-from gpu_kinematics.call import Group
+from gpu_kinematics.call import Array, Group
 from gpu_kinematics.errors import DeltaInput
 
 __all__ = ["LAYOUTS", "Batch", "check_dtype", "check_out", "is_device_array", "open_batch"]
@@ -18,7 +19,7 @@ _CPU_DEVICES = (1, 3, 11, 13)  # DLPack: kDLCPU, kDLCUDAHost, kDLROCMHost, kDLCU
 _CUDA_DEVICE = 2
 
 
-def check_dtype(field: str, dtype: Any) -> np.dtype[Any]:
+def check_dtype(field: str, dtype: DTypeLike) -> np.dtype[Any]:
     """Return the dtype if the kernels take it."""
     found = np.dtype(dtype)
     if found not in _FLOATS or not found.isnative:
@@ -26,7 +27,7 @@ def check_dtype(field: str, dtype: Any) -> np.dtype[Any]:
     return found
 
 
-def is_device_array(x: Any) -> bool:
+def is_device_array(x: Array) -> bool:
     """Whether an object lives on a CUDA device."""
     if isinstance(x, np.ndarray):
         return False
@@ -37,7 +38,7 @@ def is_device_array(x: Any) -> bool:
     return False
 
 
-def host_array(field: str, x: Any) -> np.ndarray[Any, Any]:
+def host_array(field: str, x: Array) -> NDArray[Any]:
     """A caller's host object as a numpy array, without a copy where that can be."""
     if type(x) is np.ndarray:
         return x
@@ -71,7 +72,7 @@ class Batch:
 
     __slots__ = ("array", "count", "group", "shape")
 
-    def __init__(self, array: Any, shape: tuple[int, ...], count: int, group: Group) -> None:
+    def __init__(self, array: Array, shape: tuple[int, ...], count: int, group: Group) -> None:
         self.array, self.shape, self.count, self.group = array, shape, count, group
 
 
@@ -90,7 +91,7 @@ def _collapse(shape: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
     return 0 if step is None else step
 
 
-def open_batch(field: str, x: Any, rows: int, layout: str, *, writing: bool = False) -> Batch:
+def open_batch(field: str, x: Array, rows: int, layout: str, *, writing: bool = False) -> Batch:
     """See an array as ``rows`` rows of robots.
 
     Args:
@@ -134,12 +135,14 @@ def open_batch(field: str, x: Any, rows: int, layout: str, *, writing: bool = Fa
     )
 
 
-def _unaligned(x: Any) -> bool:
+def _unaligned(x: Array) -> bool:
     flags = getattr(x, "flags", None)
     return isinstance(x, np.ndarray) and flags is not None and not flags.aligned
 
 
-def check_out(field: str, out: Any, like: Batch, shape: tuple[int, ...], dtype: Any) -> None:
+def check_out(
+    field: str, out: Array, like: Batch, shape: tuple[int, ...], dtype: DTypeLike
+) -> None:
     """Refuse an ``out`` array that does not fit, cannot be written or overlaps the input."""
     if type(out) is not type(like.array):
         raise DeltaInput(

@@ -7,21 +7,28 @@ robots has step 0, a path that stays the same for all samples has outer 0.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gpu_kinematics.kernels import OPS
-from gpu_kinematics.render import group_names
+from gpu_kinematics.kernels import OPS, rows
 
-__all__ = ["Backend", "Call", "Group", "rows_of"]
+__all__ = ["Array", "Backend", "Call", "Group", "HostArray", "rows_of"]
+
+#: An array of a caller: of numpy, CuPy, or any library that speaks DLPack or the CUDA array
+#: interface; on the host also what numpy makes an array of.
+Array = Any
+#: Numbers of either precision on the host.
+HostArray = NDArray[np.floating[Any]]
 
 
 class Group(NamedTuple):
     """Rows of one array; ``array`` is None for an output that is not wanted."""
 
-    array: Any
+    array: Array
     row: int = 0
     step: int = 0
     outer: int = 0
@@ -50,12 +57,11 @@ class Call:
     mask: Group
 
 
+@functools.cache
 def rows_of(op: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Number of rows of each input and output group of a kernel."""
-    return (
-        tuple(len(rows) for _, rows in group_names(op)),
-        tuple(OPS[op].outputs.values()),
-    )
+    inputs, outputs = OPS[op].inputs, OPS[op].outputs
+    return tuple(rows(kind) for kind in inputs.values()), tuple(map(rows, outputs.values()))
 
 
 class Backend(Protocol):

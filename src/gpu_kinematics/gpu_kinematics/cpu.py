@@ -6,7 +6,6 @@ A batch is split over threads of one pool; the kernels release the GIL. A thread
 
 from __future__ import annotations
 
-import importlib
 import os
 import threading
 from collections.abc import Callable
@@ -19,7 +18,8 @@ from numba import njit
 from gpu_kinematics.call import Call, Group
 from gpu_kinematics.errors import DeltaInput
 from gpu_kinematics.kernels import OPS
-from gpu_kinematics.render import BLOCK, MODES
+from gpu_kinematics.loops import BLOCK
+from gpu_kinematics.render import MODES, numba_module
 
 __all__ = ["GRAIN", "CpuBackend", "addresses", "kernel"]
 
@@ -41,7 +41,8 @@ def kernel(name: str, dtype: np.dtype[Any], mode: str) -> _Once:
     key = (name, dtype, mode)
     found = _loaded.get(key)
     if found is None:
-        module = importlib.import_module(f"gpu_kinematics.rendered.cpu_{_PRECISION[dtype]}_{mode}")
+        with _lock:
+            module = numba_module(_PRECISION[dtype], mode)
         found = _Once(getattr(module, name))
         _loaded[key] = found
     return found

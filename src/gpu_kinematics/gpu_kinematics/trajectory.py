@@ -8,19 +8,21 @@ path can be stretched until its joints keep their limits.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpu_kinematics.arrays import LAYOUTS, check_dtype, host_array, is_device_array, open_batch
-from gpu_kinematics.call import Call, Group, rows_of
+from gpu_kinematics.call import Array, Call, Group, rows_of
 from gpu_kinematics.delta import Delta
-from gpu_kinematics.errors import DeltaInput
+from gpu_kinematics.errors import DeltaInput, DeltaLimit
 from kin_core import checks
 from kin_core.task import Task
 
-__all__ = ["KINDS", "Fleet", "Move", "Trajectory"]
+__all__ = ["KINDS", "Fleet", "Move", "Trajectory", "sample_times"]
 
 KINDS = {"straight": 0.0, "pick_and_place": 1.0, "adept_cycle": 2.0}
 _FIELDS = ("position", "velocity", "acceleration", "angle", "rate", "rate2")
@@ -71,13 +73,13 @@ class Trajectory:
         status: Status masks, shape (K, N).
     """
 
-    position: Any
-    velocity: Any
-    acceleration: Any
-    angle: Any
-    rate: Any
-    rate2: Any
-    status: Any
+    position: Array
+    velocity: Array
+    acceleration: Array
+    angle: Array
+    rate: Array
+    rate2: Array
+    status: Array
 
 
 class Fleet:
@@ -94,12 +96,12 @@ class Fleet:
     def __init__(
         self,
         delta: Delta,
-        start: Any,
-        goal: Any,
+        start: Array,
+        goal: Array,
         move: Move,
         *,
         layout: str | None = None,
-        time_scale: Any = None,
+        time_scale: Array = None,
     ) -> None:
         """Plan the moves.
 
@@ -135,11 +137,16 @@ class Fleet:
         self._start, self._goal = ends[0].group, ends[1].group
         self._keep = ends
         scale = np.ones(1) if time_scale is None else time_scale
-        self.time_scale: Any = self._xp.empty(self.count, self.dtype)
+        self.time_scale: Array = self._xp.empty(self.count, self.dtype)
         self.time_scale[...] = self._xp.asarray(scale)
-        self.path: Any = self._xp.empty((rows_of("plan")[1][0], self.count), self.dtype)
-        self.duration: Any = self._xp.empty(self.count, self.dtype)
+        self.path: Array = self._xp.empty((rows_of("plan")[1][0], self.count), self.dtype)
+        self.duration: Array = self._xp.empty(self.count, self.dtype)
         self._plan()
+
+    def check(self) -> None:
+        """Refuse moves that never end."""
+        if not bool(self._xp.isfinite(self.duration).all()):
+            raise DeltaInput("goal", "is so far from start that the move has no finite duration")
 
     def _cuda(self) -> Any:
         if self.delta.cuda is None:
@@ -169,25 +176,12 @@ class Fleet:
         mask: Group,
     ) -> None:
         """Call a kernel where the fleet's arrays are."""
-        delta = self.delta
-        put = self._cuda().put if self._device else None
-        geometry = delta.geometry.prepared(self.dtype, put)
-        n = geometry.shape[1]
-        if n not in (1, self.count):
-            raise DeltaInput("geometry", f"is for {n} robots, but the fleet has {self.count}")
-        options = delta._setting((0, "down"), self.dtype)
-        if put is not None:
-            options = put(options)
-        head = (Group(geometry, n, 0 if n == 1 else 1), Group(options, 1, 0))
+        where = self._cuda() if self._device else None
+        head = self.delta.head(self.dtype, self.count, where=where)
         call = Call(op, self.dtype, outer, self.count, (*head, *inputs), outputs, mask)
-        if self._device:
-            self._cuda().run(call)
-        elif delta.cuda is not None:
-            delta.cuda.run_host(call)
-        else:
-            delta.cpu.run(call)
+        self.delta.run(call, where)
 
-    def sample(self, times: Any, *, fields: tuple[str, ...] = _FIELDS) -> Trajectory:
+    def sample(self, times: Array, *, fields: tuple[str, ...] = _FIELDS) -> Trajectory:
         """The motion at times.
 
         Args:
@@ -238,7 +232,7 @@ class Fleet:
         return fleet
 
     @staticmethod
-    def _again(fleet: Fleet, time_scale: Any) -> Fleet:
+    def _again(fleet: Fleet, time_scale: Array) -> Fleet:
         other = object.__new__(Fleet)
         other.__dict__.update(fleet.__dict__)
         other.time_scale = time_scale.astype(fleet.dtype)
@@ -247,7 +241,7 @@ class Fleet:
         other._plan()
         return other
 
-    def peaks(self, samples: int = 257) -> tuple[Any, Any]:
+    def peaks(self, samples: int = 257) -> tuple[Array, Array]:
         """Largest joint rate [rad/s] and acceleration [rad/s^2] of each robot over its move."""
         xp = self._xp
         share = xp.linspace(0.0, 1.0, samples, dtype=self.dtype)
@@ -256,3 +250,31 @@ class Fleet:
             xp.nan_to_num(xp.abs(a).max(axis=(0, 1)), nan=0.0, posinf=0.0)
             for a in (motion.rate, motion.rate2)
         )
+
+
+def sample_times(
+    fleet: Fleet, period: float, samples: int, max_samples: int
+) -> NDArray[np.float64]:
+    """Times at which to sample a fleet from its start to its end [s], shape (K,).
+
+    Args:
+        fleet: The planned moves.
+        period: Time between samples [s]; 0 spreads ``samples`` over the longest move.
+        samples: Number of samples; 0 takes as many as the period needs.
+        max_samples: Samples x robots at most.
+    """
+    longest = float(fleet.duration.max())
+    if not (math.isfinite(period) and period >= 0.0):
+        raise DeltaInput("sample_period", f"must be a time of at least 0 s, got {period}")
+    if period == 0.0:
+        if samples < 2:
+            raise DeltaInput("samples", "must be at least 2 without a sample_period")
+    elif samples == 0:
+        samples = min(math.ceil(longest / period) + 1, max_samples + 1)
+    if samples * fleet.count > max_samples:
+        raise DeltaLimit(
+            f"samples: {samples} x {fleet.count} robots are more than max_samples = {max_samples}"
+        )
+    if period == 0.0:
+        return np.linspace(0.0, longest, samples)
+    return np.arange(samples, dtype=np.float64) * period

@@ -5,6 +5,7 @@ import numpy as np
 
 from gpu_kinematics.call import Call, Group, rows_of
 from gpu_kinematics.geometry import Geometry
+from gpu_kinematics.kernels import OPS, rows
 
 MM = Geometry(10.5, 40.0, 68.0)
 
@@ -70,12 +71,10 @@ def random_inputs(op, dtype, n, rng, outer=1):
         "time": (0, 1),
     }
     own = []
-    from gpu_kinematics.render import group_names
-
-    for name, rows in group_names(op)[2:]:
+    for name, kind in list(OPS[op].inputs.items())[2:]:
         if name == "path":
             plan_in = random_inputs("plan", dtype, n, rng)
-            path = np.empty((len(rows), n), dtype)
+            path = np.empty((rows(kind), n), dtype)
             duration = np.empty((1, n), dtype)
             from gpu_kinematics.cpu import CpuBackend
 
@@ -93,7 +92,7 @@ def random_inputs(op, dtype, n, rng, outer=1):
             array = path
         else:
             low, high = ranges[name]
-            array = rng.uniform(low, high, (len(rows), n)).astype(dtype)
+            array = rng.uniform(low, high, (rows(kind), n)).astype(dtype)
             if name in ("position", "target"):
                 array[2] = rng.uniform(-0.13, -0.01, n)
             if name == "move":
@@ -109,7 +108,7 @@ def run_both(op, dtype, n, rng, first, second):
     inputs = tuple(random_inputs(op, dtype, n, rng))
     results = []
     for backend in (first, second):
-        outs = [np.zeros((rows, n), dtype) for rows in rows_of(op)[1]]
+        outs = [np.zeros((number, n), dtype) for number in rows_of(op)[1]]
         mask = np.zeros(n, np.uint16)
         backend.run(
             Call(
@@ -132,3 +131,13 @@ def same_bits(a, b):
         return bool((a == b).all())
     integers = np.uint64 if a.dtype == np.float64 else np.uint32
     return bool(((a.view(integers) == b.view(integers)) | (np.isnan(a) & np.isnan(b))).all())
+
+
+def poses(n, seed=0):
+    return np.random.default_rng(seed).uniform(-0.6, 1.2, (3, n))
+
+
+def joint_motion(t):
+    """Angles, rates and accelerations of a smooth joint motion."""
+    w = np.array([[1.3], [2.1], [0.7]])
+    return 0.3 + 0.4 * np.sin(w * t), 0.4 * w * np.cos(w * t), -0.4 * w * w * np.sin(w * t)

@@ -1,12 +1,12 @@
-"""Moves of fleets: limits kept, ends met, corners rounded, cycles closed; and workspace maps."""
+"""Moves of fleets: limits kept, ends met, corners rounded, cycles closed."""
 
 import numpy as np
 import pytest
 
-from gpu_kinematics import SEED_GEOMETRY, Delta, DeltaLimit, Fleet, Limits, Move, map_workspace
-from gpu_kinematics.workspace import largest_cube
+from gpu_kinematics import PUBLISHED_GEOMETRY, Delta, DeltaInput, DeltaLimit, Fleet, Move
+from gpu_kinematics.trajectory import sample_times
 
-ROBOT = Delta(SEED_GEOMETRY, backend="cpu")
+ROBOT = Delta(PUBLISHED_GEOMETRY, backend="cpu")
 V, A, J = 0.5, 8.0, 400.0
 
 
@@ -129,48 +129,26 @@ def test_float32_and_shared_times():
     assert (shared.angle[:, 1] == single.angle[:, 0]).all()
 
 
-# -- maps
+def test_times_of_samples():
+    fleet = Fleet(ROBOT, *ends(10), move())
+    longest = fleet.duration.max()
+    spread = sample_times(fleet, 0.0, 5, 100)
+    assert spread[0] == 0.0 and spread[-1] == longest and len(spread) == 5
+    regular = sample_times(fleet, 0.01, 0, 10_000)
+    assert regular[-2] < longest <= regular[-1]
+    np.testing.assert_allclose(np.diff(regular), 0.01)
+    assert len(sample_times(fleet, 0.01, 7, 70)) == 7
+    for period, samples in ((-1.0, 5), (np.nan, 5), (0.0, 1)):
+        with pytest.raises(DeltaInput):
+            sample_times(fleet, period, samples, 100)
+    for period, samples in ((0.0, 11), (1e-9, 0)):
+        with pytest.raises(DeltaLimit, match="max_samples = 100"):
+            sample_times(fleet, period, samples, 100)
 
 
-def brute_cube(usable):
-    for edge in range(min(usable.shape), 0, -1):
-        for z in range(usable.shape[0] - edge + 1):
-            for y in range(usable.shape[1] - edge + 1):
-                for x in range(usable.shape[2] - edge + 1):
-                    if usable[z : z + edge, y : y + edge, x : x + edge].all():
-                        return edge
-    return 0
-
-
-def test_largest_cube_against_brute_force():
-    rng = np.random.default_rng(4)
-    for density in (0.0, 0.3, 0.8, 0.97, 1.0):
-        usable = rng.random((7, 8, 9)) < density
-        edge, (z, y, x) = largest_cube(usable)
-        assert edge == brute_cube(usable)
-        assert usable[z : z + edge, y : y + edge, x : x + edge].all()
-
-
-@pytest.mark.parametrize(("degrees", "side"), [(60, 0.038), (80, 0.051)])
-def test_largest_cube_of_the_seeds_robot(degrees, side):
-    robot = Delta(SEED_GEOMETRY, Limits(-np.radians(degrees), np.radians(degrees)), backend="cpu")
-    found = map_workspace(robot, [-0.05, -0.05, -0.11], [0.05, 0.05, -0.01], [101, 101, 101])
-    assert found.cube_side == pytest.approx(side, abs=0.0021)
-    assert found.usable.mean() > 0.05 and found.volume > found.cube_side**3
-
-
-def test_map_agrees_with_ik():
-    found = map_workspace(
-        ROBOT, [-0.06, -0.05, -0.1], [0.06, 0.05, -0.02], [13, 11, 9], max_condition=4.0
-    )
-    z, y, x = np.meshgrid(found.z, found.y, found.x, indexing="ij")
-    measures = ROBOT.dexterity(np.stack([x, y, z]))
-    assert (found.status == measures.status).all()
-    good = found.status == 0
-    np.testing.assert_allclose(found.dexterity[good], 1 / measures.condition[good], rtol=1e-12)
-    assert (found.usable == (good & (measures.condition <= 4.0))).all()
-
-
-def test_map_over_budget():
-    with pytest.raises(DeltaLimit, match="cells"):
-        map_workspace(ROBOT, [0, 0, -1], [1, 1, 0], [1000, 1000, 1000])
+def test_moves_that_never_end_are_refused():
+    start, goal = ends(3)
+    Fleet(ROBOT, start, goal, move()).check()
+    goal[0, 1] = 1e308
+    with pytest.raises(DeltaInput, match="goal"):
+        Fleet(ROBOT, start, goal, move()).check()

@@ -260,9 +260,7 @@ def _drive(
     """
     best, where = np.inf, ""
     for steps in (4, 16, 64):
-        solver.set_values(
-            {n: v for n, v in solver.linkage.values.items() if n in solver.compiled.dof_of}
-        )
+        solver.adopt_values(solver.linkage.values)
         for i in range(1, steps + 1):
             s = i / steps
             solver.set_values({j.name: (1 - s) * start[j.name] + s * goal[j.name] for j in own})

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hier_ik.compile import unpack
+from hier_ik.bodies import unpack
 from hier_ik.joints import joint_coordinates
 from kin_core.errors import StatusCode
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hier_ik import Linkage
+from hier_ik import JOINT_TYPES, Linkage, frame
+from kin_core.rotations import exp_so3
 
 TYPES = (
     "fixed", "revolute", "prismatic", "universal", "cylindrical", "cartesian2", "spherical",
@@ -91,3 +92,46 @@ def add_random_closure(linkage, rng, name, types=TYPES) -> bool:
         rpy=rng.normal(size=3),
     )
     return True
+
+
+def random_frame(rng):
+    return frame(rng.normal(size=3), rotation=exp_so3(rng.normal(size=3)))
+
+
+def chain_with(tree_types, closure_type, rng):
+    l = Linkage()
+    l.add_link("l0")
+    for i, t in enumerate(tree_types):
+        l.add_link(f"l{i + 1}")
+        l.add_joint(
+            f"j{i}",
+            t,
+            f"l{i}",
+            f"l{i + 1}",
+            origin=random_frame(rng),
+            child_origin=random_frame(rng),
+            closure=False,
+            value=rng.uniform(-1, 1, JOINT_TYPES[t].dof),
+        )
+    n = len(tree_types)
+    # the closure joins the two ends of a fork, so that both signs of the chain occur
+    l.add_link("side")
+    l.add_joint(
+        "s",
+        "universal",
+        "l1",
+        "side",
+        origin=random_frame(rng),
+        closure=False,
+        value=rng.uniform(-1, 1, 2),
+    )
+    l.add_joint(
+        "c",
+        closure_type,
+        f"l{n}",
+        "side",
+        origin=random_frame(rng),
+        child_origin=random_frame(rng),
+        closure=True,
+    )
+    return l

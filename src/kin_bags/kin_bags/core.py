@@ -24,6 +24,7 @@ from kin_core.errors import InvalidInput
 from kin_core.task import Progress, Task
 from kin_ros.messages import find_type
 from kin_ros.node import KinNode
+from kin_ros.requests import answer
 
 __all__ = ["CoreTarget", "find_node_class"]
 
@@ -79,6 +80,7 @@ def _hosted(base: type[KinNode[Any]]) -> type[Any]:
             self.actions_held: dict[str, tuple[type, Callable[..., Any]]] = {}
             self.listeners_held: dict[str, list[Callable[[Any], None]]] = {}
             self.kept: list[tuple[str, str, bytes]] = []
+            self.timers_held: list[Callable[[], None]] = []
             self.spoken: set[str] = set()
             super().__init__(**arguments)
 
@@ -94,7 +96,7 @@ def _hosted(base: type[KinNode[Any]]) -> type[Any]:
             self.listeners_held.setdefault(self.resolve_topic_name(topic), []).append(guarded)
 
         def every(self, period: float, callback: Any, *, steady: bool = False) -> None:
-            return None
+            self.timers_held.append(callback)
 
         def serve(self, service: Any, name: str, handler: Any, *, inline: bool = False) -> None:
             self.services_held[self.resolve_service_name(name)] = (service.Response, handler)
@@ -110,6 +112,9 @@ def _hosted(base: type[KinNode[Any]]) -> type[Any]:
 
 class CoreTarget:
     """Nodes of this process, without DDS between them and the bag.
+
+    Attributes:
+        nodes: The nodes.
 
     Args:
         node_classes: The classes of the nodes.
@@ -138,7 +143,7 @@ class CoreTarget:
         self._timeout = timeout
         self._patience = patience
         overrides = [Parameter(name, value=value) for name, value in (parameters or {}).items()]
-        self._nodes = []
+        self.nodes = []
         for each in node_classes:
             words = []
             if parameter_file is not None:
@@ -151,39 +156,39 @@ class CoreTarget:
                 cli_args=words,
                 parameter_overrides=overrides,
             )
-            self._nodes.append(node)
+            self.nodes.append(node)
             if not node.autostart():
                 raise InvalidInput(node.get_fully_qualified_name(), "does not become active")
 
     def ask(self, exchange: Exchange, raw: bytes) -> bytes:
         """Run the handler of a service or action in this thread."""
-        for node in self._nodes:
+        for node in self.nodes:
             offered = node.actions_held if exchange.action else node.services_held
             if exchange.name in offered:
                 response_type, handler = offered[exchange.name]
                 request = deserialize_message(raw, exchange.question_class())
                 asked = float(getattr(request, "timeout", 0.0))
                 task = Task(asked if asked > 0.0 else self._timeout)
-                answering = node._answer(response_type, request, handler, "core", True, task)
+                answering = answer(node, response_type, request, handler, "core", True, task)
                 try:
                     answering.send(None)
                 except StopIteration as done:
                     return serialize_message(done.value)
                 raise InvalidInput(exchange.name, "its handler waits for something")
         held = sorted(
-            name for node in self._nodes for name in (*node.services_held, *node.actions_held)
+            name for node in self.nodes for name in (*node.services_held, *node.actions_held)
         )
         raise InvalidInput(exchange.name, f"no node offers it (there are {', '.join(held)})")
 
     def send(self, topic: str, kind: str, raw: bytes, stamp: int) -> None:
         """Hand a message to the node's callbacks."""
-        for node in self._nodes:
+        for node in self.nodes:
             for callback in node.listeners_held.get(topic, []):
                 callback(deserialize_message(raw, find_type(kind, "msg")))
 
     def published(self, topics: Mapping[str, str]) -> dict[str, str]:
         """Those of the topics that the nodes publish."""
-        spoken = {topic for node in self._nodes for topic in node.spoken}
+        spoken = {topic for node in self.nodes for topic in node.spoken}
         return {topic: kind for topic, kind in topics.items() if topic in spoken}
 
     def collect(self, wanted: dict[str, int]) -> list[tuple[str, str, bytes]]:
@@ -191,7 +196,7 @@ class CoreTarget:
         kept: list[tuple[str, str, bytes]] = []
         deadline = time.monotonic() + self._patience
         while True:
-            for node in self._nodes:
+            for node in self.nodes:
                 while node.kept:
                     kept.append(node.kept.pop(0))
             heard = Counter(topic for topic, _, _ in kept)
@@ -203,7 +208,7 @@ class CoreTarget:
 
     def close(self) -> None:
         """Let the nodes go."""
-        for node in self._nodes:
+        for node in self.nodes:
             node.wind_down()
             node.destroy_node()
         self._context.try_shutdown()

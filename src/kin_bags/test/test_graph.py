@@ -162,13 +162,15 @@ def test_regress_a_running_node_and_without_dds(domain, tmp_path, capsys):
 
 def test_accept_shows_what_changes_and_makes_it_the_baseline(domain, tmp_path, capsys):
     ros = domain
-    monitor = ros.add(StackMonitor, {"expected": ["ghost"]})
+    ros.add(StackMonitor, {"expected": ["adder"]})
     path, tolerances = tmp_path / "golden", tmp_path / "t.yaml"
     (tmp_path / "q.yaml").write_text(yaml.safe_dump(QUESTIONS[:1]))
     tolerances.write_text(yaml.safe_dump(TOLERANCES))
     assert main(["ask", str(path), str(tmp_path / "q.yaml")]) == 0
-    monitor._watch.tracker.expected = ()
-    time.sleep(1.0)
+    ros.add(Adder)
+    wait_until(
+        lambda: ros.call(CheckReady, "/stack_monitor/check_ready", CheckReady.Request()).ready
+    )
     assert main(["regress", str(path), str(tolerances)]) == 1
     assert "ready: expected False, got True" in capsys.readouterr().out
     before = shutil.copytree(path, tmp_path / "before")
@@ -228,7 +230,7 @@ def test_core_replay_needs_no_running_node(tmp_path, capsys):
 
     target = CoreTarget([find_node_class("kin_monitor.node:StackMonitor")])
     try:
-        (node,) = target._nodes
+        (node,) = target.nodes
         assert set(node.services_held) == {"/stack_monitor/check_ready"}
         (tmp_path / "q.yaml").write_text(yaml.safe_dump(QUESTIONS[2:]))
         from kin_bags.ask import read_exchanges
@@ -241,7 +243,7 @@ def test_core_replay_needs_no_running_node(tmp_path, capsys):
         answer = deserialize_message(raw, CheckReady.Response)
         assert answer.status.code == answer.status.INVALID_INPUT
         assert "wait" in answer.status.message
-        node._look()
+        node.timers_held[0]()
         ((topic, kind, _),) = target.collect({})
         assert (topic, kind) == ("/stack_state", "kin_interfaces/msg/StackState")
     finally:
@@ -405,7 +407,7 @@ def test_services_actions_and_topics_regress_without_dds(tmp_path):
         tolerances = Tolerances(ADDER_TOLERANCES)
         with open_bag(tmp_path / "b") as bag:
             assert regress(bag, target, tolerances).good
-            (node,) = target._nodes
+            (node,) = target.nodes
             node.gain = 1.0 + 1e-8
             verdict = regress(bag, target, tolerances).verdict
             assert {d.topic for d in verdict.differences} == {"/adder/sweep/_result", "/sums"}

@@ -2,4 +2,18 @@
 
 import importlib.metadata
 
+__all__ = [
+    "checks",
+    "errors",
+    "interrupts",
+    "loop",
+    "mailbox",
+    "rotations",
+    "task",
+    "texts",
+    "threads",
+    "urdf",
+    "yamls",
+]
+
 __version__ = importlib.metadata.version(__name__)

@@ -69,6 +69,10 @@ class AlarmClock:
                 self._ready.notify()
             return number
 
+    def __len__(self) -> int:
+        """Alarms that are kept, dropped ones that were not yet forgotten among them."""
+        return len(self._due)
+
     def drop(self, number: int) -> None:
         """Take an alarm back; harmless if it has rung."""
         with self._ready:

@@ -1,13 +1,10 @@
 """Threads: what ends one is told, whoever made it."""
 
 import threading
-import time
 
 import pytest
 
-from kin_core.task import AlarmClock
 from kin_core.threads import last_resort, report_error, start_thread
-from kin_testing.fixtures import wait_until
 
 
 def test_what_ends_a_thread_is_told():
@@ -36,14 +33,3 @@ def test_the_last_resort_is_the_hook_for_dead_threads(monkeypatch):
     last_resort(ValueError("nobody listens"))
     assert str(seen[0].exc_value) == "nobody listens"
     assert seen[0].thread is threading.current_thread()
-
-
-def test_an_alarm_that_fails_does_not_silence_the_next(monkeypatch):
-    seen, rung = [], []
-    monkeypatch.setattr(threading, "excepthook", seen.append)
-    clock = AlarmClock()
-    now = time.monotonic()
-    clock.set(now + 0.05, lambda: 1 / 0)
-    clock.set(now + 0.1, lambda: rung.append(True))
-    wait_until(lambda: rung, 20.0, "the second alarm")
-    assert seen[0].exc_type is ZeroDivisionError

@@ -108,3 +108,39 @@ def test_long_names_and_longer_blocks_are_read():
     assert load_yaml(f"name: {LONG[:-1]}") == {"name": LONG[:-1]}
     assert load_yaml(f"urdf: '{LONG}'", longest_word=10_000) == {"urdf": LONG}
     assert load_yaml(f"text: |\n  {LONG}\n") == {"text": f"{LONG}\n"}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a: 1\na: 2", "f.yaml, line 2: the key 'a' is duplicated"),
+        ("a: [", "f.yaml, line 2: did not find expected node content"),
+        ("[" * 100 + "]" * 100, "nests deeper than 64 levels"),
+        ("a: !!python/object:os.system x", "could not determine a constructor"),
+        ("a\x00", "f.yaml: is not valid YAML"),
+        ("a" * 200, "is larger than 100 bytes"),
+    ],
+)
+def test_yaml_refusals(text, sentence):
+    with pytest.raises(InvalidInput) as refusal:
+        load_yaml(text, name="f.yaml", limit_bytes=100 if text == "a" * 200 else 1000)
+    assert sentence in str(refusal.value)
+
+
+def test_yaml_files(tmp_path):
+    file = tmp_path / "a.yaml"
+    file.write_text("x: [1, 2.5, true, null, text]\n")
+    assert load_yaml(file) == {"x": [1, 2.5, True, None, "text"]}
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        load_yaml(tmp_path / "missing.yaml")
+    file.write_bytes(b"\xff\xfe\xfa")
+    with pytest.raises(InvalidInput, match="UTF-8"):
+        load_yaml(file)
+
+
+@given(st.text(max_size=100))
+def test_any_text_is_yaml_or_refused(text):
+    try:
+        load_yaml(text)
+    except InvalidInput as refusal:
+        assert str(refusal)

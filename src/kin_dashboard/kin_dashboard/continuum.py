@@ -88,7 +88,7 @@ class ContinuumPanel(Panel):
 
 class _ContinuumView(View):
     def __init__(self, panel: ContinuumPanel, gui: Any) -> None:
-        self._panel = panel
+        self.panel = panel
         self._notice = gui.add_html("")
         gui.add_html(_KEY)
         self._most = 0.0
@@ -104,10 +104,10 @@ class _ContinuumView(View):
     def _slid(self, event: Any) -> None:
         if event.client is not None:
             aim = (self.x.value, self.y.value, self.z.value)
-            self._panel.node.post(lambda: self._panel.aim(aim, (1.0, 0.0, 0.0, 0.0)))
+            self.panel.node.post(lambda: self.panel.aim(aim, (1.0, 0.0, 0.0, 0.0)))
 
     def update(self) -> None:
-        panel = self._panel
+        panel = self.panel
         figures = panel.node.diagnosis("continuum_ik")
         rows = [(f"Leg {i + 1}", f"{1e3 * v:.2f} mm") for i, v in enumerate(panel.lengths[:6])]
         put(self._notice, panel.notice())

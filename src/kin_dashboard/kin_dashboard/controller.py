@@ -63,7 +63,7 @@ class ControllerPanel(Panel):
         self.swinging = True
         self._turn = 0
         self._tip: tuple[float, float] = (0.0, 0.0)
-        self._still_since = math.inf
+        self.still_since = math.inf
         self.hear("ft_controller", FtStatus, self._on_status)
         self._inject = self.client(InjectFault, "ft_controller/inject_fault")
         self._set = self.client(SetController, "ft_controller/set_controller")
@@ -81,14 +81,14 @@ class ControllerPanel(Panel):
             if marker.ns == "desired" and marker.points:
                 tip = (marker.points[-1].x, marker.points[-1].y)
                 if math.dist(tip, self._tip) > 1e-5:
-                    self._tip, self._still_since = tip, time.monotonic()
+                    self._tip, self.still_since = tip, time.monotonic()
 
     def draw(self) -> None:
         """Draw the arm (blue) and where it should be (orange); keep a simulated one moving."""
         self.draw_markers()
-        resting = time.monotonic() - self._still_since > _REST
+        resting = time.monotonic() - self.still_since > _REST
         if self.swinging and resting and "arm_simulator" in self.there:
-            self._still_since = time.monotonic()
+            self.still_since = time.monotonic()
             self._turn = (self._turn + 1) % len(_TURNS)
             x, y = _TURNS[self._turn]
             self.ask(self._move, MoveArm.Request(x=x, y=y, duration=2.5), quiet=True)
@@ -121,7 +121,7 @@ class ControllerPanel(Panel):
 
 class _ControllerView(View):
     def __init__(self, panel: ControllerPanel, gui: Any) -> None:
-        self._panel = panel
+        self.panel = panel
         self._notice = gui.add_html("")
         # At the top: who needs it must not look for it.
         self._stopped = gui.add_html("")
@@ -159,14 +159,14 @@ class _ControllerView(View):
 
     def _chosen(self, event: Any) -> None:
         if event.client is not None:  # a person's choice, not our own update
-            self._panel.choose(self.controller.value)
+            self.panel.choose(self.controller.value)
 
     def _swung(self, event: Any) -> None:
         if event.client is not None:
-            self._panel.swinging = bool(self.swing.value)
+            self.panel.swinging = bool(self.swing.value)
 
     def update(self) -> None:
-        panel, status = self._panel, self._panel.status
+        panel, status = self.panel, self.panel.status
         put(self._notice, panel.notice())
         if self.swing.value != panel.swinging:
             self.swing.value = panel.swinging

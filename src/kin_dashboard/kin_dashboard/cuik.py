@@ -298,7 +298,7 @@ class CuikPanel(Panel):
 
 class _CuikView(View):
     def __init__(self, panel: CuikPanel, gui: Any) -> None:
-        self._panel = panel
+        self.panel = panel
         self._variables: tuple[str, ...] = ()
         self._notice = gui.add_html("")
         self.mechanism = gui.add_dropdown("Mechanism", list(_MECHANISMS))
@@ -318,17 +318,17 @@ class _CuikView(View):
     def _turned(self, event: Any) -> None:
         if event.client is not None and self._variables:  # a person's choice, not our own update
             x, y, z = (self._variables.index(axis.value) for axis in self.axes)
-            self._panel.show_axes((x, y, z))
+            self.panel.show_axes((x, y, z))
 
     def _name_axes(self, variables: tuple[str, ...]) -> None:
         self._variables = ()  # no event is a person's choice while the names change
-        for axis, chosen in zip(self.axes, self._panel.axes, strict=True):
+        for axis, chosen in zip(self.axes, self.panel.axes, strict=True):
             axis.options = variables
             axis.value = variables[min(chosen, len(variables) - 1)]
         self._variables = variables
 
     def update(self) -> None:
-        panel, manifold = self._panel, self._panel.manifold
+        panel, manifold = self.panel, self.panel.manifold
         self.stop.disabled = not panel.solving
         put(self._notice, panel.notice())
         put(self._progress, bar(panel.progress, panel.counters) if panel.solving else "")

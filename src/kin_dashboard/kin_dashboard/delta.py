@@ -74,7 +74,7 @@ class DeltaPanel(Panel):
 
 class _DeltaView(View):
     def __init__(self, panel: DeltaPanel, gui: Any) -> None:
-        self._panel = panel
+        self.panel = panel
         self._notice = gui.add_html("")
         self._figures = gui.add_html("")
         self.size = gui.add_dropdown("Robots in a batch", list(_SIZES), initial_value=_SIZES[2])
@@ -83,7 +83,7 @@ class _DeltaView(View):
         self._answer = gui.add_html("")
 
     def update(self) -> None:
-        panel = self._panel
+        panel = self.panel
         put(self._notice, panel.notice())
         told = panel.node.diagnosis("gpu_kinematics")
         rows = chosen(

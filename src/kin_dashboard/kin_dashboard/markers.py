@@ -103,8 +103,8 @@ class MarkerScene:
         self.scale = scale
         self.centre: Array = np.zeros(3)  # what is drawn at the root [m], unscaled
         self._markers: dict[tuple[str, int], Marker] = {}
-        self._handles: dict[str, Any] = {}
-        self._sent: dict[str, dict[str, Any]] = {}
+        self.handles: dict[str, Any] = {}
+        self.sent: dict[str, dict[str, Any]] = {}
         self._changed = False
 
     def __len__(self) -> int:
@@ -138,19 +138,19 @@ class MarkerScene:
         for name, kind, data in batches.finished():
             self._show(name, kind, data)
             drawn.add(name)
-        for name in [name for name in self._handles if name not in drawn]:
-            self._sent.pop(name, None)
-            self._handles.pop(name).remove()
+        for name in [name for name in self.handles if name not in drawn]:
+            self.sent.pop(name, None)
+            self.handles.pop(name).remove()
         self._changed = False  # only now: what failed on the way is drawn again the next time
         return True
 
     def _show(self, name: str, kind: str, data: dict[str, Any]) -> None:
-        handle = self._handles.get(name)
+        handle = self.handles.get(name)
         # Nodes repeat markers that have not moved. A page draws for a quarter of a second after
         # each message, so what is as it was is not sent again.
-        if handle is not None and _same(self._sent.get(name), data):
+        if handle is not None and _same(self.sent.get(name), data):
             return
-        self._sent.pop(name, None)
+        self.sent.pop(name, None)
         path = f"{self._root}/{name}"
         if kind == "lines":
             if handle is None or len(handle.points) != len(data["points"]):
@@ -173,8 +173,8 @@ class MarkerScene:
         else:
             for key in ("batched_positions", "batched_wxyzs", "batched_scales", "batched_colors"):
                 setattr(handle, key, data[key])
-        self._handles[name] = handle
-        self._sent[name] = data
+        self.handles[name] = handle
+        self.sent[name] = data
 
 
 class _Batches:

@@ -28,7 +28,7 @@ from kin_dashboard.parameters import DashboardParameters
 from kin_dashboard.stack import diagnostics_html, state_html, summary_html
 from kin_dashboard.style import IDLE, WARN, WRONG
 from kin_dashboard.tower import TowerPanel
-from kin_ros.guarded import Guarded
+from kin_ros.failures import Guarded
 from kin_ros.node import KinNode, run
 from kin_ros.qos import LATCHED
 
@@ -55,9 +55,9 @@ class Dashboard(KinNode[DashboardParameters]):
         self.panels: list[Panel] = []
         self._stack: StackState | None = None
         self._stack_seen = 0.0
-        self._diagnoses: dict[str, tuple[float, DiagnosticStatus]] = {}
+        self.diagnoses: dict[str, tuple[float, DiagnosticStatus]] = {}
         self._drawings: list[Guarded] = []
-        self._looked = -_IDLE_PAUSE
+        self.looked = -_IDLE_PAUSE
         self._shown: set[str] = set()
 
     # Lifecycle ---------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ class Dashboard(KinNode[DashboardParameters]):
         for panel in self.panels:
             panel.connect()
         self.page.open_to(
-            lambda client: Session(client, self.panels, self._header),
+            lambda client: Session(client, self.panels, self.header),
             lambda action: self.guard(f"page {action.__name__}", action, lasts=30.0),
         )
         self.every(1.0 / now.rate, self._refresh, steady=True)
@@ -106,13 +106,13 @@ class Dashboard(KinNode[DashboardParameters]):
 
     def ask_of(self, service: type, name: str) -> Any:
         """Make a client that goes with the node's other resources."""
-        client = self.create_client(service, name, callback_group=self._group)
+        client = self.create_client(service, name, callback_group=self.group)
         self._releases.append(lambda: self.destroy_client(client))
         return client
 
     def act_on(self, action: type, name: str) -> ActionClient:
         """Make an action client that goes with the node's other resources."""
-        client = ActionClient(self, action, name, callback_group=self._group)
+        client = ActionClient(self, action, name, callback_group=self.group)
         self._releases.append(client.destroy)
         return client
 
@@ -143,14 +143,14 @@ class Dashboard(KinNode[DashboardParameters]):
 
     def diagnosis(self, node: str) -> dict[str, str]:
         """The last diagnostics of a node as keys and values; empty if there are none."""
-        found = self._diagnoses.get(node)
+        found = self.diagnoses.get(node)
         if found is None or time.monotonic() - found[0] > 5.0:
             return {}
         return {item.key: item.value for item in found[1].values}
 
     def complaint(self, node: str) -> tuple[str, str]:
         """What a node's diagnostics warn of, such as a refused target, and its colour."""
-        found = self._diagnoses.get(node)
+        found = self.diagnoses.get(node)
         if found is None or time.monotonic() - found[0] > 5.0:
             return "", IDLE
         status = found[1]
@@ -175,7 +175,7 @@ class Dashboard(KinNode[DashboardParameters]):
         for status in message.status[:200]:
             space, _, name = status.name.split(":")[0].rpartition("/")
             if (space or "/") == self.get_namespace():
-                self._diagnoses[name] = (now, status)
+                self.diagnoses[name] = (now, status)
 
     def _refresh(self) -> None:
         assert self.page is not None  # noqa: S101
@@ -202,9 +202,9 @@ class Dashboard(KinNode[DashboardParameters]):
         """
         now = time.monotonic()
         pause = 1.0 if wanted else _IDLE_PAUSE
-        if shown == self._shown and now - self._looked < pause:
+        if shown == self._shown and now - self.looked < pause:
             return
-        self._looked, self._shown = now, shown
+        self.looked, self._shown = now, shown
         here = self.get_namespace()
         names = {name for name, space in self.get_node_names_and_namespaces() if space == here}
         for panel in self.panels:
@@ -222,13 +222,14 @@ class Dashboard(KinNode[DashboardParameters]):
                     subscribed[name] = self.get_subscriber_names_and_types_by_node(name, here)
             self._guard(f"topics of {panel.key}", partial(panel.find_topics, published, subscribed))
 
-    def _header(self) -> tuple[str, str]:
+    def header(self) -> tuple[str, str]:
+        """State of the nodes and summary of their diagnostics, as HTML."""
         fresh = time.monotonic() - self._stack_seen < 5.0
         states: list[NodeState] = list(self._stack.nodes) if self._stack and fresh else []
         absent = [panel.node_names[0] for panel in self.panels if not panel.present]
         now = time.monotonic()
         diagnoses = {
-            name: status for name, (seen, status) in self._diagnoses.items() if now - seen < 30.0
+            name: status for name, (seen, status) in self.diagnoses.items() if now - seen < 30.0
         }
         message = self._stack.message if self._stack and fresh else ""
         state = state_html(message, states, absent) + summary_html(diagnoses)

@@ -154,7 +154,7 @@ class Page:
         """
         self._access = access
         self.server = guarded_server(host, port, label, access, refused)
-        self._sessions: dict[int, Session] = {}
+        self.clients: dict[int, Session] = {}
         self._lock = threading.Lock()
         gui = self.server.gui
         gui.configure_theme(
@@ -189,11 +189,11 @@ class Page:
         def joined(client: Any) -> None:
             session = make(client)
             with self._lock:
-                self._sessions[client.client_id] = session
+                self.clients[client.client_id] = session
 
         def left(client: Any) -> None:
             with self._lock:
-                self._sessions.pop(client.client_id, None)
+                self.clients.pop(client.client_id, None)
 
         self.server.on_client_connect(guard(joined))
         self.server.on_client_disconnect(guard(left))
@@ -202,7 +202,7 @@ class Page:
     def sessions(self) -> list[Session]:
         """The open pages."""
         with self._lock:
-            return list(self._sessions.values())
+            return list(self.clients.values())
 
     def stop(self) -> None:
         """Close the port and every connection."""

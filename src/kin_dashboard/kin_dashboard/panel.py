@@ -119,7 +119,7 @@ class Panel:
         self.there: set[str] = set()
         self.message = ""
         self.message_colour = IDLE
-        self._markers: dict[str, MarkerScene] = {}
+        self.scenes: dict[str, MarkerScene] = {}
         self._bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
         self._wishes: list[tuple[str, str, type, Callable[[Any], None]]] = []
         #: What ends each subscription; there are none while no page shows the panel.
@@ -268,14 +268,14 @@ class Panel:
 
     def _marker_taker(self, topic: str, kind: type) -> Callable[[Any], None]:
         """What to do with markers of a topic, which has a place in the scene from now on."""
-        drawing = self._markers.get(topic)
+        drawing = self.scenes.get(topic)
         if drawing is None:
-            root = f"{self.root}/markers_{len(self._markers)}"
+            root = f"{self.root}/markers_{len(self.scenes)}"
             self.scene.add_frame(
                 root, show_axes=False, position=self.marker_offset, wxyz=self.marker_turn
             )
             drawing = MarkerScene(self.scene, root, self.scale, self.marker_bold)
-            self._markers[topic] = drawing
+            self.scenes[topic] = drawing
 
         def take(message: Any) -> None:
             array = message if kind is MarkerArray else MarkerArray(markers=[message])
@@ -297,7 +297,7 @@ class Panel:
         low, high = points.min(axis=0), points.max(axis=0)
         self._bounds = (low, high)
         radius = 0.5 * float(np.linalg.norm(high - low))
-        for drawing in self._markers.values():
+        for drawing in self.scenes.values():
             drawing.scale = self.marker_reach / radius if radius > 0.0 else 1.0
             drawing.centre = 0.5 * (low + high)
 
@@ -306,5 +306,5 @@ class Panel:
 
     def draw_markers(self) -> None:
         """Draw what has changed."""
-        for drawing in self._markers.values():
+        for drawing in self.scenes.values():
             drawing.draw()

@@ -1,13 +1,14 @@
 """Colours and pieces of HTML, the same on every panel.
 
-The colours are those of Okabe and Ito, which stay apart for colour-blind readers; every state also
-has a sign and a word.
+The colours are those of the markers; every state also has a sign and a word.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+
+from kin_ros.markers import BLUE, GREEN, ORANGE, SERIES, VERMILION, rgb
 
 __all__ = [
     "BLUE",
@@ -26,22 +27,13 @@ __all__ = [
     "table",
 ]
 
-GOOD = "#009E73"
-WARN = "#E69F00"
-WRONG = "#D55E00"
+GOOD = GREEN
+WARN = ORANGE
+WRONG = VERMILION
 IDLE = "#8A8F98"
-BLUE = "#0072B2"
-#: For curves, components and robots, in this order.
-SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#999999")
 
 _DOT = "\u2022"
 _SIGNS = {GOOD: "\u2713", WARN: "!", WRONG: "\u2715", IDLE: "\u2013"}
-
-
-def rgb(colour: str) -> tuple[int, int, int]:
-    """Red, green and blue, 0 to 255, of ``#rrggbb``."""
-    value = int(colour[1:], 16)
-    return value >> 16, value >> 8 & 255, value & 255
 
 
 def chip(text: str, colour: str, title: str = "") -> str:

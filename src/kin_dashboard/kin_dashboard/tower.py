@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped
-from kin_interfaces.msg import HierGoal
+from kin_interfaces.msg import HierGoal, HierProblem
 from kin_interfaces.srv import Decompose, LoadLinkage, SolveHierIK
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
@@ -98,10 +98,10 @@ class TowerPanel(Panel):
         """Solve to convergence with the goals as they are, and show the residuals."""
 
         def answered(response: Any) -> None:
-            self.residuals = list(response.residuals)
-            self.unmet = list(response.unmet)
+            self.residuals = list(response.solution.residuals)
+            self.unmet = list(response.solution.unmet)
 
-        self.ask(self._solve, SolveHierIK.Request(keep=True), answered)
+        self.ask(self._solve, SolveHierIK.Request(problem=HierProblem(keep=True)), answered)
 
     def decompose(self) -> None:
         """Show the components in the order in which they are solved."""
@@ -149,7 +149,7 @@ class TowerPanel(Panel):
 
 class _TowerView(View):
     def __init__(self, panel: TowerPanel, gui: Any) -> None:
-        self._panel = panel
+        self.panel = panel
         self._notice = gui.add_html("")
         self._names = tuple(panel.grips)
         self.link = gui.add_dropdown("Plate to drag", _choices(self._names))
@@ -173,7 +173,7 @@ class _TowerView(View):
         gui.add_button("Load a tower").on_click(lambda _: panel.load(int(self.blocks.value)))
 
     def update(self) -> None:
-        panel = self._panel
+        panel = self.panel
         names = tuple(panel.grips)
         if names != self._names:
             self._names = names

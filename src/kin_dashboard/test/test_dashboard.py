@@ -54,9 +54,9 @@ def test_hundreds_of_markers_become_a_few_objects(server):
     scene.take(MarkerArray(markers=cubes + spheres + strips))
     assert scene.draw()
     assert not scene.draw()  # nothing has changed
-    assert len(scene._handles) == 3
-    assert scene._handles["cubes"].batched_positions.shape == (300, 3)
-    lines = next(h for name, h in scene._handles.items() if name.startswith("lines"))
+    assert len(scene.handles) == 3
+    assert scene.handles["cubes"].batched_positions.shape == (300, 3)
+    lines = next(h for name, h in scene.handles.items() if name.startswith("lines"))
     assert lines.points.shape == (50 * 4, 2, 3)
     assert lines.points[0, 1, 0] == pytest.approx(2.0)  # scaled
 
@@ -66,21 +66,21 @@ def test_markers_that_did_not_move_are_not_sent_again(server):
     strip = marker(Marker.LINE_STRIP, 0, points=points(3))
     scene.take(MarkerArray(markers=[strip, marker(Marker.CUBE, 1), marker(Marker.POINTS, 2)]))
     scene.draw()
-    before = dict(scene._handles)
-    sent = {name: id(data) for name, data in scene._sent.items()}
+    before = dict(scene.handles)
+    sent = {name: id(data) for name, data in scene.sent.items()}
     again = MarkerArray(
         markers=[marker(Marker.LINE_STRIP, 0, points=points(3)), marker(Marker.CUBE, 1)]
     )
     scene.take(again)
     scene.draw()
-    assert scene._handles == before
-    assert {name: id(data) for name, data in scene._sent.items()} == sent
+    assert scene.handles == before
+    assert {name: id(data) for name, data in scene.sent.items()} == sent
     moved = marker(Marker.CUBE, 1)
     moved.pose.position.x = 3.0
     scene.take(MarkerArray(markers=[moved]))
     scene.draw()
-    assert scene._handles["cubes"].batched_positions[0, 0] == 3.0
-    changed = {name for name, data in scene._sent.items() if id(data) != sent[name]}
+    assert scene.handles["cubes"].batched_positions[0, 0] == 3.0
+    changed = {name for name, data in scene.sent.items() if id(data) != sent[name]}
     assert changed == {"cubes"}
 
 
@@ -104,7 +104,7 @@ def test_every_type_of_marker_is_drawn(server):
         scene.draw()
         scene.take(MarkerArray(markers=[marker(kind, number, points=points(count), text="a")]))
         scene.draw()
-        assert len(scene._handles) == 1, kind
+        assert len(scene.handles) == 1, kind
 
 
 def test_delete_and_delete_all(server):
@@ -113,10 +113,10 @@ def test_delete_and_delete_all(server):
     scene.draw()
     scene.take(MarkerArray(markers=[marker(Marker.CUBE, 0, action=Marker.DELETE)]))
     scene.draw()
-    assert list(scene._handles) == ["spheres"]
+    assert list(scene.handles) == ["spheres"]
     scene.take(MarkerArray(markers=[Marker(action=Marker.DELETEALL)]))
     scene.draw()
-    assert not scene._handles
+    assert not scene.handles
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
@@ -129,7 +129,7 @@ def test_markers_that_are_not_finite_are_left_out(server, bad):
     turned.pose.orientation.w = bad
     scene.take(MarkerArray(markers=[broken, nowhere, turned]))
     scene.draw()
-    for handle in scene._handles.values():
+    for handle in scene.handles.values():
         drawn = handle.points if hasattr(handle, "points") else handle.batched_positions
         assert np.isfinite(drawn).all()
 
@@ -208,10 +208,10 @@ def test_alone_in_the_graph_it_serves_its_page_and_says_what_is_missing(ros):
     with urllib.request.urlopen(dashboard.page.address, timeout=20) as answer:
         assert b"<html" in answer.read().lower()
     assert dashboard.page.address.startswith("http://127.0.0.1:")
-    wait_until(lambda: dashboard._looked >= 0.0, 20.0, "a look at the graph")
+    wait_until(lambda: dashboard.looked >= 0.0, 20.0, "a look at the graph")
     assert [panel.present for panel in dashboard.panels] == [False] * 5
     assert "is not running" in dashboard.panels[0].notice()
-    state, _ = dashboard._header()
+    state, _ = dashboard.header()
     for name in ("kin_solvers", "ft_controller", "gpu_kinematics", "continuum_ik", "hier_ik"):
         assert f"{name}: off" in state
     # Buttons without their system say so, and nothing breaks.
@@ -263,7 +263,7 @@ def test_a_handle_that_is_dragged_sends_targets_and_only_an_eager_page_listens_u
     # Nobody looks: nothing is heard any more.
     changed = Parameter("eager", value=False)
     assert ros.run_on(dashboard, lambda: dashboard.set_parameters([changed]))[0].successful
-    dashboard._looked = -100.0
+    dashboard.looked = -100.0
     wait_until(lambda: not panel.listening, 20.0, "the page to rest")
     wait_until(lambda: ros.node.count_subscribers("/continuum_ik/platform_pose") == 0, 20.0, "it")
 
@@ -310,7 +310,7 @@ def test_a_panel_that_failed_once_recovers_and_the_others_go_on(ros, monkeypatch
         )
         dashboard.guarded[f"panel {panel.key}"].action = panel.draw
     page, other = Looking(), Looking()
-    dashboard.page._sessions.update({1: page, 2: other})
+    dashboard.page.clients.update({1: page, 2: other})
     wait_until(lambda: min(drawn.values()) > 2 and page.updates > 2, 20.0, "pages to be drawn")
     arm = dashboard.guarded["panel Arm"]
 
@@ -335,7 +335,7 @@ def test_a_panel_that_failed_once_recovers_and_the_others_go_on(ros, monkeypatch
     wait_until(
         lambda: page.broken == 0 and page.updates > other.updates - 2, 20.0, "the other page"
     )
-    dashboard.page._sessions.clear()
+    dashboard.page.clients.clear()
 
 
 def test_what_failed_while_it_was_drawn_is_drawn_the_next_time(server, monkeypatch):
@@ -354,7 +354,7 @@ def test_what_failed_while_it_was_drawn_is_drawn_the_next_time(server, monkeypat
     with pytest.raises(RuntimeError):
         scene.draw()
     assert scene.draw()
-    assert set(scene._handles) == {"cubes", "spheres"}
+    assert set(scene.handles) == {"cubes", "spheres"}
 
 
 @pytest.mark.node
@@ -366,7 +366,7 @@ def test_a_refused_target_is_shown_with_its_sentence(ros):
         name="/continuum_ik", level=DiagnosticStatus.WARN, message="target: too far <b>away</b>"
     )
     ros.publish(DiagnosticArray, "/diagnostics", DiagnosticArray(status=[status]))
-    wait_until(lambda: "continuum_ik" in dashboard._diagnoses, 20.0, "the diagnostics")
+    wait_until(lambda: "continuum_ik" in dashboard.diagnoses, 20.0, "the diagnostics")
     assert "target: too far &lt;b&gt;away" in panel.notice()
 
 
@@ -421,7 +421,7 @@ def test_a_stopped_arm_shows_no_green_votes_and_reset_stands_at_the_top():
     assert kinds.index("add_button") < kinds.index("add_dropdown")
     goal = next(arguments[1] for kind, arguments, _ in gui.made if kind == "add_vector2")
     assert np.hypot(*goal) > 0.3  # not where the arm would have to fold up
-    view._panel.status.state = FtStatus.RUN
+    view.panel.status.state = FtStatus.RUN
     view.update()
     html = "".join(getattr(widget, "content", "") for _, _, widget in gui.made)
     assert html.count(": votes<") == 4
@@ -432,7 +432,7 @@ def test_a_simulated_arm_is_kept_moving_and_a_real_one_never_is():
 
     class Stub(ControllerPanel):
         def __init__(self, there):
-            self.swinging, self._turn, self._still_since, self._move = True, 0, 0.0, None
+            self.swinging, self._turn, self.still_since, self._move = True, 0, 0.0, None
             self.there = there
 
         def draw_markers(self):
@@ -450,6 +450,6 @@ def test_a_simulated_arm_is_kept_moving_and_a_real_one_never_is():
     assert len(asked) == 1
     simulated.draw()  # not at rest yet
     assert len(asked) == 1
-    simulated.swinging, simulated._still_since = False, 0.0
+    simulated.swinging, simulated.still_since = False, 0.0
     simulated.draw()
     assert len(asked) == 1

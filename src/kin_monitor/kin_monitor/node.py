@@ -36,16 +36,16 @@ class StackMonitor(KinNode[MonitorParameters]):
         self._view = StackView((), False, "not looked yet")
         self._published: tuple[object, ...] = ()
         self._published_at = 0.0
-        self._looks = 0
+        self.looks = 0
         self._logged: bool | None = None
         self._logged_at = -_CALM
 
     def configure(self) -> None:
         """Make the watch, the topic and the service."""
         now = self.parameters
-        self._watch = GraphWatch(self, self.get_namespace(), now.expected, now.silence)
+        self.watch = GraphWatch(self, self.get_namespace(), now.expected, now.silence)
         self._state = self.publish_to(StackState, "stack_state", LATCHED)
-        self.listen(DiagnosticArray, "/diagnostics", self._watch.heard, STATE)
+        self.listen(DiagnosticArray, "/diagnostics", self.watch.heard, STATE)
         self.every(now.period, self._look, steady=True)
         self.serve(CheckReady, "~/check_ready", self._check_ready)
 
@@ -55,13 +55,13 @@ class StackMonitor(KinNode[MonitorParameters]):
 
     def cleanup(self) -> None:
         """Release the clients."""
-        self._watch.close()
+        self.watch.close()
 
     def _look(self) -> None:
-        view = self._watch.poll()
+        view = self.watch.poll()
         with self._looked:
             self._view = view
-            self._looks += 1
+            self.looks += 1
             self._looked.notify_all()
         self.diagnostics.value("nodes", float(len(view.nodes)))
         self.diagnostics.value("stack", view.message)
@@ -109,9 +109,9 @@ class StackMonitor(KinNode[MonitorParameters]):
         deadline = time.monotonic() + request.wait
         with self._looked:
             # The answer rests on a look that began after the request came in.
-            enough = self._looks + 2
+            enough = self.looks + 2
             while True:
-                fresh = self._looks >= enough
+                fresh = self.looks >= enough
                 response = self._readiness(self._view, names)
                 late = time.monotonic() >= deadline
                 if fresh and (response.ready or late):

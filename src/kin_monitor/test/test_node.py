@@ -65,22 +65,22 @@ def test_killed_node_is_seen_within_two_seconds_and_comes_back(ros):
     states = watched(ros)
     process = start_other(ros, "/sub")
     assert check(ros, wait=60.0).ready
-    looks = monitor._looks
+    looks = monitor.looks
     signs = {}
 
-    original = monitor._watch.poll
+    original = monitor.watch.poll
 
     def poll():
         view = original()
         (node,) = (n for n in view.nodes if n.name == "/sub/stack_monitor")
-        signs.setdefault(node.health, (monitor._looks, node.silent_for))
+        signs.setdefault(node.health, (monitor.looks, node.silent_for))
         return view
 
-    ros.run_on(monitor, lambda: setattr(monitor._watch, "poll", poll))
-    before = monitor._looks
+    ros.run_on(monitor, lambda: setattr(monitor.watch, "poll", poll))
+    before = monitor.looks
     process.kill()
     process.wait()
-    killed_at = monitor._looks
+    killed_at = monitor.looks
     gone = (NodeState.SILENT, NodeState.MISSING)  # missing, if DDS itself notices first
     wait_until(lambda: any(state in signs for state in gone), 60.0, "the monitor to notice")
     seen_at, silent_for = min(signs[state] for state in gone if state in signs)

@@ -2,4 +2,28 @@
 
 import importlib.metadata
 
+__all__ = [
+    "answers",
+    "arrays",
+    "bets",
+    "bounds",
+    "client",
+    "diagnostics",
+    "entry",
+    "executor",
+    "failures",
+    "lifecycle",
+    "markers",
+    "messages",
+    "node",
+    "parameter_service",
+    "parameters",
+    "poses",
+    "qos",
+    "requests",
+    "run",
+    "status",
+    "worker",
+]
+
 __version__ = importlib.metadata.version(__name__)

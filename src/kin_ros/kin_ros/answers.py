@@ -19,7 +19,14 @@ from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidHandle
 from rclpy.impl.implementation_singleton import rclpy_implementation
 
+from kin_ros.bets import Bet
+
 __all__ = ["PatientActionServer", "send_until_found"]
+
+_BET = Bet(
+    name="goals and results that are sent again",
+    otherwise="the answer of an action whose client is not found yet may be lost",
+)
 
 #: Pauses before an answer is sent again [s]; each attempt holds the executor for a tenth of one.
 _PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -60,8 +67,15 @@ class PatientActionServer(ActionServer):
     def __init__(self, node: Any, action: Any, name: str, execute: Any, **options: Any) -> None:
         super().__init__(node, action, name, execute, **options)
         self._name = name
+        self._insists = _BET.holds(
+            (self, "_goal_handles", "_action_type", "_handle", "_node"),
+            (ActionServer, "_execute_goal_request", "_send_result_response"),
+        )
 
     async def _execute_goal_request(self, taken: tuple[Any, Any]) -> None:
+        if not self._insists:
+            await super()._execute_goal_request(taken)
+            return
         header, request = taken
         identity = bytes(request.goal_id.uuid)
         known = identity in self._goal_handles
@@ -80,6 +94,9 @@ class PatientActionServer(ActionServer):
         )
 
     def _send_result_response(self, header: Any, future: Any) -> None:
+        if not self._insists:
+            super()._send_result_response(header, future)
+            return
         _insist(
             self._node,
             f"{self._name}, a result",

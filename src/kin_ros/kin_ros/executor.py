@@ -3,11 +3,14 @@
 rclpy's single-threaded executor makes a wait set from nothing for every wait, and wakes itself
 after every callback, so that it waits twice for each. That is most of what a node with topics at
 some hundred hertz costs. This one keeps its wait set for as long as the node has the same topics,
-services and timers, and does not wake itself.
+services and timers, and does not wake itself. It also runs its own jobs, because rclpy's tasks are
+tied to queues of rclpy's executor that changed within Jazzy (7.1.9).
 """
 
 from __future__ import annotations
 
+import inspect
+import threading
 import time
 from collections.abc import Callable, Generator
 from typing import Any
@@ -22,15 +25,22 @@ from rclpy.executors import (
     TimeoutException,
 )
 from rclpy.impl.implementation_singleton import rclpy_implementation
-from rclpy.task import Task
+from rclpy.task import Future
 from rclpy.utilities import timeout_sec_to_nsec
 from rclpy.waitable import NumberOfEntities
 
+from kin_ros.bets import Bet
+
 __all__ = ["LeanExecutor", "make_executor"]
+
+_BET = Bet(
+    name="lean executor",
+    otherwise="rclpy's own executor is used, which costs about twice as much for each callback",
+)
 
 #: What of rclpy's executor this one rests on; rclpy calls none of it public.
 _INSIDE = (
-    *("_context", "_guard", "_sigint_gc", "_is_shutdown", "_tasks", "_tasks_lock"),
+    *("_context", "_guard", "_sigint_gc", "_is_shutdown", "_wait_for_ready_callbacks"),
     *("_take_timer", "_take_subscription", "_take_client", "_take_service"),
     *("_take_guard_condition", "_take_waitable"),
 )
@@ -48,28 +58,97 @@ _KINDS = {
 #: An entity and its node, for each kind.
 Entities = dict[str, list[tuple[Any, Any]]]
 
-#: A task to call, the entity it comes from and the node of that.
-Work = tuple[Task, Any, Any]
-
 
 def make_executor(context: Context | None = None) -> SingleThreadedExecutor:
-    """Return a lean executor, or rclpy's own where rclpy is not as this one knows it."""
+    """Return a lean executor, or rclpy's own, with a warning, where rclpy is another than known."""
     executor = SingleThreadedExecutor(context=context)
-    known = all(hasattr(executor, name) for name in _INSIDE)
-    if not known or not hasattr(executor._guard, "_executor_triggered"):
+    guard = getattr(executor, "_guard", None)
+    if not _BET.holds((executor, *_INSIDE), (guard, "_executor_triggered")):
         return executor
     executor.shutdown()
     return LeanExecutor(context=context)
 
 
+class _Job(Future):
+    """A function or coroutine that the executor runs, and the future of its result.
+
+    A coroutine that awaits a future of rclpy is resumed when that is done; rclpy before 7.1.9 does
+    not tell which future it is, so that its coroutines are asked in every round.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], executor: LeanExecutor, *arguments: Any, **named: Any
+    ) -> None:
+        super().__init__(executor=executor)
+        self._run: Callable[[], Any] = lambda: function(*arguments, **named)
+        self._wake = executor.wake
+        self._coroutine = self._run() if inspect.iscoroutinefunction(function) else None
+        self._awaited: Future | None = None
+        self._running = False
+
+    @property
+    def over(self) -> bool:
+        """Whether it will not be called again."""
+        return bool(self.done() or self.cancelled())
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can go on now."""
+        awaited = self._awaited
+        held = awaited is not None and not awaited.done() and not awaited.cancelled()
+        return not (self._running or held or self.over)
+
+    def __call__(self) -> None:
+        """Run it, or resume it, until it ends or awaits something."""
+        if not self.ready:
+            return
+        self._running = True
+        try:
+            if self._coroutine is None:
+                self.set_result(self._run())
+            else:
+                self._step(self._coroutine)
+        except Exception as error:
+            self.set_exception(error)
+        finally:
+            self._running = False
+
+    def _step(self, coroutine: Any) -> None:
+        try:
+            self._awaited = coroutine.send(None)
+        except StopIteration as end:
+            self.set_result(end.value)
+            return
+        if self._awaited is not None:
+            self._awaited.add_done_callback(lambda _: self._wake())
+
+    def cancel(self) -> None:
+        """End it; a coroutine is closed where it stands."""
+        if self._coroutine is not None and not self.over:
+            self._coroutine.close()
+        super().cancel()
+
+
+#: A job to call, the entity it comes from and the node of that.
+Work = tuple[_Job, Any, Any]
+
+
 class LeanExecutor(SingleThreadedExecutor):
     """Runs callbacks in the thread that spins, as its parent does, at half of the cost."""
-
-    _tasks: list[Work]
 
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__(context=context)
         self._waiting: _WaitSet | None = None
+        self._jobs: list[Work] = []
+        self._jobs_lock = threading.Lock()
+
+    def create_task(self, callback: Callable[..., Any], *arguments: Any, **named: Any) -> Future:
+        """Have a function or coroutine called by the spinning thread; return its future."""
+        job = _Job(callback, self, *arguments, **named)
+        with self._jobs_lock:
+            self._jobs.append((job, None, None))
+        self.wake()
+        return job
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
         """Stop executing callbacks; see the parent."""
@@ -83,14 +162,14 @@ class LeanExecutor(SingleThreadedExecutor):
         nodes: list[Any] | None = None,
         condition: Callable[[], bool] = lambda: False,
     ) -> Generator[Work, None, None]:
-        """Yield tasks that can go on, then callbacks that are ready; wait if there are none."""
+        """Yield jobs that can go on, then callbacks that are ready; wait if there are none."""
         # A number [s], or an object that holds one, where rclpy waits for a future.
         limit = timeout_sec_to_nsec(getattr(timeout_sec, "timeout", timeout_sec))
         deadline = time.monotonic_ns() + limit if limit > 0 else None
         worked = False
         while not worked and not self._is_shutdown and not condition():
             chosen = self.get_nodes() if nodes is None else nodes
-            for work in self._open_tasks(chosen):
+            for work in self._open_jobs(chosen):
                 worked = True
                 yield work
             left = limit if deadline is None else max(0, deadline - time.monotonic_ns())
@@ -105,21 +184,19 @@ class LeanExecutor(SingleThreadedExecutor):
         if condition():
             raise ConditionReachedException
 
-    def _open_tasks(self, nodes: list[Any]) -> Generator[Work, None, None]:
-        """Yield the tasks that were given, or that await something, and forget ended ones."""
-        if not self._tasks:
+    def _open_jobs(self, nodes: list[Any]) -> Generator[Work, None, None]:
+        """Yield the jobs that were given, or that awaited something, and forget ended ones."""
+        if not self._jobs:
             return
-        with self._tasks_lock:
-            tasks = list(self._tasks)
-        for task, entity, node in reversed(tasks):
-            if not task.done() and not task.executing() and (node is None or node in nodes):
-                yield task, entity, node
-                if task.done():
+        with self._jobs_lock:
+            jobs = list(self._jobs)
+        for job, entity, node in reversed(jobs):
+            if job.ready and (node is None or node in nodes):
+                yield job, entity, node
+                if job.done():
                     self.wake()  # one that was asked before it may have awaited it
-        with self._tasks_lock:
-            self._tasks = [
-                work for work in self._tasks if not (work[0].done() or work[0].cancelled())
-            ]
+        with self._jobs_lock:
+            self._jobs = [work for work in self._jobs if not work[0].over]
 
     def _wait(
         self, nodes: list[Any], limit: int
@@ -159,7 +236,7 @@ class LeanExecutor(SingleThreadedExecutor):
         """A wait set for everything that may be waited for now: the last one if it still serves."""
         present = [[node, *getattr(node, name)] for node in nodes for name in _KINDS.values()]
         # While no callback awaits anything, every one may be called.
-        if self._waiting is not None and not self._tasks and self._waiting.present == present:
+        if self._waiting is not None and not self._jobs and self._waiting.present == present:
             return self._waiting
         entities = {
             kind: [(one, node) for node in nodes for one in getattr(node, name) if _free(one)]
@@ -172,8 +249,8 @@ class LeanExecutor(SingleThreadedExecutor):
         self._waiting.present = present if whole else None
         return self._waiting
 
-    def _make_handler(self, entity: Any, node: Any, take: Callable[[Any], Any]) -> Task:
-        """Return a task that takes what is ready and calls back."""
+    def _make_handler(self, entity: Any, node: Any, take: Callable[[Any], Any]) -> _Job:
+        """Return a job that takes what is ready and calls back."""
 
         async def handle() -> None:
             group = entity.callback_group
@@ -186,10 +263,10 @@ class LeanExecutor(SingleThreadedExecutor):
             finally:
                 group.ending_execution(entity)
 
-        task = Task(handle, executor=self)
-        with self._tasks_lock:
-            self._tasks.append((task, entity, node))
-        return task
+        job = _Job(handle, self)
+        with self._jobs_lock:
+            self._jobs.append((job, entity, node))
+        return job
 
 
 def _free(entity: Any) -> bool:

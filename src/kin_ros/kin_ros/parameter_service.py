@@ -10,13 +10,32 @@ from collections.abc import Callable
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
+from rclpy.node import Node
 from rclpy.parameter_service import ParameterService
 
+from kin_ros.bets import Bet
+
 __all__ = ["AnsweringParameterService"]
+
+_BET = Bet(
+    name="parameter services that always answer",
+    otherwise="a request that rclpy cannot read is not answered",
+)
+_CALLBACKS = tuple(
+    f"_{verb}_callback"
+    for verb in (
+        *("describe_parameters", "get_parameters", "get_parameter_types", "list_parameters"),
+        *("set_parameters", "set_parameters_atomically"),
+    )
+)
 
 
 class AnsweringParameterService(ParameterService):
     """The six parameter services of a node; every request gets an answer."""
+
+    def __init__(self, node: Node) -> None:
+        _BET.holds((ParameterService, *_CALLBACKS))
+        super().__init__(node)
 
     def _set_parameters_callback(self, request: Any, response: Any) -> Any:
         for one in request.parameters:

@@ -31,10 +31,16 @@ from rclpy.parameter import Parameter
 
 from kin_core.errors import InvalidInput
 from kin_core.texts import shortened
+from kin_ros.bets import Bet
 
-__all__ = ["Described", "ParameterBoard", "ParameterSet", "describe", "parameter"]
+__all__ = ["Described", "ParameterListener", "ParameterSet", "describe", "parameter"]
 
 _META = "kin_ros.parameter"
+
+_BET = Bet(
+    name="parameters in their declared types",
+    otherwise="5 given for 5.0, or an empty list, may get another type than the declared one",
+)
 
 #: Most characters of a text, and most elements of a list.
 LONGEST_TEXT = 4096
@@ -84,7 +90,7 @@ def parameter(
         maximum: Largest value allowed.
         choices: The texts allowed; empty for any.
         read_only: Whether it can be set only at the start. What names a file or a folder must be:
-            otherwise whoever may set parameters could have the node open any file.
+            otherwise any client could have the node open any file.
         longest: Most characters of a text.
     """
     spec = _Spec(description, minimum, maximum, tuple(choices), read_only, longest)
@@ -258,7 +264,7 @@ def describe(cls: type[ParameterSet]) -> list[Described]:
     return rows
 
 
-class ParameterBoard(typing.Generic[P]):
+class ParameterListener(typing.Generic[P]):
     """Declares the parameters of a class on a node and keeps the current frozen instance."""
 
     def __init__(
@@ -272,6 +278,7 @@ class ParameterBoard(typing.Generic[P]):
         Raises:
             InvalidInput: An override is of the wrong type, out of range or contradicts another.
         """
+        self._adjusts = _BET.holds((node, "_parameter_overrides", "_parameters"))
         self._node = node
         self._cls = cls
         self._fields = _fields(cls)
@@ -284,7 +291,7 @@ class ParameterBoard(typing.Generic[P]):
 
     def _declare(self, field: _Field) -> Any:
         default = list(field.default) if field.is_tuple else field.default
-        overrides = self._node._parameter_overrides
+        overrides = self._node._parameter_overrides if self._adjusts else {}
         given = overrides.get(field.name)
         if given is not None and given.type_ is not Parameter.Type.NOT_SET:
             # Checked by us first: rclpy's own refusal does not say what would be right. Stored in
@@ -299,7 +306,7 @@ class ParameterBoard(typing.Generic[P]):
             raise InvalidInput(field.name, str(error)) from error
         value = self._node.get_parameter(field.name).value
         converted = field.convert(default if value is None else value)
-        if self._node.get_parameter(field.name).type_ is not field.ros_type:
+        if self._adjusts and self._node.get_parameter(field.name).type_ is not field.ros_type:
             # rclpy takes an empty list for one of bytes, whatever was declared.
             self._node._parameters[field.name] = field.as_parameter(converted)
         return converted

@@ -3,7 +3,7 @@
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, Vector3
-from kin_interfaces.msg import HierGoal
+from kin_interfaces.msg import HierGoal, HierProblem
 from kin_interfaces.srv import CheckReady, LoadLinkage, SolveHierIK
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -30,8 +30,10 @@ def framed(text):
         (lambda text: CheckReady.Request(nodes=[text]), "nodes"),
         (lambda text: LoadLinkage.Request(preset=text), "preset"),
         (
-            lambda text: SolveHierIK.Request(goals=[HierGoal(), HierGoal(reference_link=text)]),
-            "goals[1].reference_link",
+            lambda text: SolveHierIK.Request(
+                problem=HierProblem(goals=[HierGoal(), HierGoal(reference_link=text)])
+            ),
+            "problem.goals[1].reference_link",
         ),
     ],
 )

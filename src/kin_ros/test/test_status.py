@@ -4,6 +4,8 @@ import pytest
 from kin_interfaces.msg import SolveStatus
 
 from kin_core import errors
+from kin_core.errors import InvalidInput
+from kin_core.texts import LONGEST_SENTENCE
 from kin_ros.status import status_of
 
 
@@ -28,3 +30,8 @@ def test_each_error_has_a_status(error):
     status = status_of(error)
     assert status.code == getattr(error, "code", errors.StatusCode.INTERNAL_ERROR)
     assert "x" in status.message or status.message == "field: is wrong"
+
+
+def test_a_status_never_echoes_a_long_text_whole():
+    for error in (InvalidInput("name", "x" * 10**6), ValueError("x" * 10**6)):
+        assert len(status_of(error).message) <= LONGEST_SENTENCE

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kin_solvers import driver, fast_kernels
+from kin_solvers import fast_kernels
 from kin_solvers.boxes import Boxes, Outcome
+from kin_solvers.driver import Goal, Tuning, run
 from kin_solvers.search import Flag, OneStage, with_known
 from kin_solvers.system import System
 from kin_solvers.turns import without_turns
@@ -19,10 +20,7 @@ Array = NDArray[np.float64]
 CHUNK_BOXES = 800
 #: Work of a chunk (boxes times rows times vertices): some 50 ms, so that progress flows.
 CHUNK_WORK = 200_000
-#: Tuning of the fast method: raw rows above this half-width, preconditioned rows up to this one,
-#: factor of the regularisation, ratio of the longest side above which a box is split, sigmas from
-#: which on that holds.
-TUNING = np.array([0.8, 0.8, 0.02, 0.9, 0.5])
+TUNING = Tuning(raw_above=0.8, sums_below=0.8, regularisation=0.02, stuck=0.9, stuck_below=0.5)
 
 
 class FastSearch(OneStage):
@@ -60,9 +58,8 @@ class FastSearch(OneStage):
             flag: Stop when flag[0] is not 0.
             last: The box that was found last, with which the next one may be merged.
         """
-        return driver.run(
-            fast_kernels.search, self.tables, boxes, limit, flag, self.sigma, self.rho, TUNING, last
-        )
+        goal = Goal(self.sigma, self.rho, limit, True, flag, TUNING)
+        return run(fast_kernels.search, self.tables, boxes, goal, last)
 
     def go_on(self, boxes: Boxes, limit: int, known: Boxes, flag: Flag) -> Outcome:
         """The same after others, of which the last found box may grow."""

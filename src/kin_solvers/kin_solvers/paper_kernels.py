@@ -16,33 +16,120 @@ floating-point operations on every corner, so they agree to the last bit.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
+from llvmlite.ir import IRBuilder, Value
+from numpy.typing import NDArray
 
-from kin_solvers.lanes import get, lane, least, most, put
+from kin_solvers.compiled import Array, IntArray, exact_helper, exact_jit
+from kin_solvers.driver import Goal, Progress, Stack, Tuning, make_driver
+from kin_solvers.hulls import Box
+from kin_solvers.lanes import PLACE, address, get, instruction, lane, least, most, put
+
+__all__ = [
+    "PaperRoom",
+    "PaperTables",
+    "clip_loop",
+    "corner_products",
+    "loop_bits",
+    "make_room",
+    "project",
+    "search",
+]
 
 #: Padding of the clippings against rounding.
 PAD = 4e-15
-EMPTY, REDUCED = 0, 1
 _INF = math.inf
 
-jit = njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
-helper = njit(
-    nogil=True,
-    error_model="numpy",
-    fastmath={"nnan", "nsz"},
-    no_cpython_wrapper=True,
-    no_cfunc_wrapper=True,
-)
+
+class PaperTables(NamedTuple):
+    """The equations: for each loop, Z_1 C_1 ... Z_n C_n = I, or a point where its end is to be.
+
+    Attributes:
+        offsets: First factor of each loop, shape (L + 1,).
+        C: Constant after each factor, shape (F, 12).
+        translation: Whether each factor is a translation, shape (F,).
+        scalar: First scalar of each factor, shape (F,).
+        point: Whether each loop closes by a point only, shape (L,).
+        goal: The identity, or where a point closure wants the end, shape (L, 16).
+        delta: Bound on the error of each row of each loop, shape (L, 16).
+        naive: Enumerate corners one by one, as the figure stands.
+    """
+
+    offsets: IntArray
+    C: Array
+    translation: NDArray[np.bool_]
+    scalar: IntArray
+    point: NDArray[np.bool_]
+    goal: Array
+    delta: Array
+    naive: bool
+
+
+class PaperRoom(NamedTuple):
+    """What Reduce_Box works in.
+
+    Attributes:
+        box: A box of S scalars, shape (S, 2).
+        clipped: What clippings leave of it, shape (S, 2).
+        G: Matrices of one joint at its corners, shape (4, 16); or of all joints at one corner.
+        side: Corner products, shape (corners, 12).
+        spare: The same, of the other parity.
+        folds: Minima and maxima under way, shape (2, corners, 12).
+        blocks: Minima and maxima for each corner of a joint, shape (2, 4, 12).
+        low: Minima at both ends of every scalar of a loop, shape (bits, 2, 12).
+        high: Maxima.
+    """
+
+    box: Array
+    clipped: Array
+    G: Array
+    side: Array
+    spare: Array
+    folds: Array
+    blocks: Array
+    low: Array
+    high: Array
+
+
+@exact_helper
+def loop_bits(tables: PaperTables, loop: int) -> int:
+    """Number of scalars of a loop."""
+    bits = 0
+    for f in range(tables.offsets[loop], tables.offsets[loop + 1]):
+        bits += 1 if tables.translation[f] else 2
+    return bits
+
+
+@exact_jit
+def make_room(tables: PaperTables, scalars: int) -> PaperRoom:
+    """Room for boxes of so many scalars."""
+    joints = 4
+    bits = 0
+    for l in range(tables.point.size):
+        joints = max(joints, tables.offsets[l + 1] - tables.offsets[l])
+        bits = max(bits, loop_bits(tables, l))
+    corners = 1 << bits
+    shared = 1 if tables.naive else corners
+    return PaperRoom(
+        np.empty((scalars, 2)),
+        np.empty((scalars, 2)),
+        np.empty((joints, 16)),
+        np.empty((corners, 12)),
+        np.empty((shared, 12)),
+        np.empty((2, shared, 12)),
+        np.empty((2, 4, 12)),
+        np.empty((bits, 2, 12)),
+        np.empty((bits, 2, 12)),
+    )
+
 
 # Vectors of four: operations and their order are those of the plain code, so the results are the
 # same to the last bit.
 
 
-def _row_product(builder: Any, row: Any, matrix: Any, index: int) -> Any:
+def _row_product(builder: IRBuilder, row: Value, matrix: Value, index: int) -> Value:
     """Row (4) times matrix (4 x 4) number ``index``, summed from left to right."""
     total = None
     for k in range(4):
@@ -51,57 +138,43 @@ def _row_product(builder: Any, row: Any, matrix: Any, index: int) -> Any:
     return total
 
 
-@intrinsic
-def _times_row(typing: Any, out: Any, row: Any, matrix: Any) -> Any:
+@instruction(PLACE, PLACE, PLACE)
+def _times_row(builder: IRBuilder, out: Value, row: Value, matrix: Value) -> None:
     """Row times matrix into ``out``, given the addresses of the numbers."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        out, row, matrix = arguments
-        put(builder, _row_product(builder, get(builder, row), matrix, 0), out)
-        return context.get_dummy_value()
-
-    return types.void(types.intp, types.intp, types.intp), generate
+    put(builder, _row_product(builder, get(builder, row), matrix, 0), out)
 
 
-@intrinsic
-def _fold_row(typing: Any, low: Any, high: Any, other_low: Any, other_high: Any) -> Any:
+@instruction(PLACE, PLACE, PLACE, PLACE)
+def _fold_row(builder: IRBuilder, low: Value, high: Value, x: Value, y: Value) -> None:
     """Lower ``low`` and raise ``high`` to the other extremes, given addresses."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        low, high, x, y = arguments
-        smallest = least(builder, get(builder, x), get(builder, low))
-        largest = most(builder, get(builder, y), get(builder, high))
-        put(builder, smallest, low)
-        put(builder, largest, high)
-        return context.get_dummy_value()
-
-    return types.void(types.intp, types.intp, types.intp, types.intp), generate
+    smallest = least(builder, get(builder, x), get(builder, low))
+    largest = most(builder, get(builder, y), get(builder, high))
+    put(builder, smallest, low)
+    put(builder, largest, high)
 
 
-@intrinsic
-def _fold_products(typing: Any, row: Any, matrices: Any, low: Any, high: Any, blocks: Any) -> Any:
+@instruction(*[PLACE] * 5)
+def _fold_products(
+    builder: IRBuilder, row: Value, matrices: Value, low: Value, high: Value, blocks: Value
+) -> None:
     """Products of a row with four matrices: their extremes, and those of each kept in blocks."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        row, matrices, low, high, blocks = arguments
-        values = get(builder, row)
-        x = [_row_product(builder, values, matrices, i) for i in range(4)]
-        old = [get(builder, blocks, 3 * i) for i in range(8)]
-        smallest = least(builder, least(builder, x[0], x[1]), least(builder, x[2], x[3]))
-        largest = most(builder, most(builder, x[0], x[1]), most(builder, x[2], x[3]))
-        put(builder, smallest, low)
-        put(builder, largest, high)
-        for i in range(4):
-            put(builder, least(builder, x[i], old[i]), blocks, 3 * i)
-            put(builder, most(builder, x[i], old[4 + i]), blocks, 3 * (4 + i))
-        return context.get_dummy_value()
-
-    return types.void(*[types.intp] * 5), generate
+    values = get(builder, row)
+    x = [_row_product(builder, values, matrices, i) for i in range(4)]
+    old = [get(builder, blocks, 3 * i) for i in range(8)]
+    smallest = least(builder, least(builder, x[0], x[1]), least(builder, x[2], x[3]))
+    largest = most(builder, most(builder, x[0], x[1]), most(builder, x[2], x[3]))
+    put(builder, smallest, low)
+    put(builder, largest, high)
+    for i in range(4):
+        put(builder, least(builder, x[i], old[i]), blocks, 3 * i)
+        put(builder, most(builder, x[i], old[4 + i]), blocks, 3 * (4 + i))
 
 
-@helper
-def _corner_matrix(C: Any, translation: Any, y: Any, z: Any, G: Any) -> Any:
-    """G = Z C at one corner, 3 x 4 numbers."""
+@exact_helper
+def _corner_matrix(tables: PaperTables, f: int, y: float, z: float, G: Array) -> None:
+    """G = Z C of one factor at one corner, 3 x 4 numbers."""
+    C = tables.C[f]
+    translation = tables.translation[f]
     for c in range(4):
         if translation:
             G[c] = C[c]
@@ -114,39 +187,29 @@ def _corner_matrix(C: Any, translation: Any, y: Any, z: Any, G: Any) -> Any:
         G[11] += y
 
 
-@helper
-def corner_products_naive(
-    C: Any,
-    translation: Any,
-    scalar: Any,
-    box: Any,
-    first: Any,
-    n: Any,
-    matrices: Any,
-    products: Any,
-) -> Any:
-    """VU0: generate and multiply the matrix sequence of every corner; products[corner, 12]."""
-    bits = 0
-    for t in range(n):
-        bits += 1 if translation[first + t] else 2
-    for corner in range(1 << bits):
+@exact_helper
+def _corner_products_naive(tables: PaperTables, room: PaperRoom, loop: int) -> None:
+    """VU0: generate and multiply the matrix sequence of every corner; side[corner, 12]."""
+    first = tables.offsets[loop]
+    n = tables.offsets[loop + 1] - first
+    box = room.box
+    for corner in range(1 << loop_bits(tables, loop)):
         bit = 0
         for t in range(n):
-            f = first + t
-            s = scalar[f]
+            s = tables.scalar[first + t]
             y = box[s, (corner >> bit) & 1]
             bit += 1
             z = 0.0
-            if not translation[f]:
+            if not tables.translation[first + t]:
                 z = box[s + 1, (corner >> bit) & 1]
                 bit += 1
-            _corner_matrix(C[f], translation[f], y, z, matrices[t])
-        out = products[corner]
-        M0 = matrices[0]
+            _corner_matrix(tables, first + t, y, z, room.G[t])
+        out = room.side[corner]
+        M0 = room.G[0]
         for r in range(12):
             out[r] = M0[r]
         for t in range(1, n):
-            G = matrices[t]
+            G = room.G[t]
             for r in range(3):
                 a = out[4 * r]
                 b = out[4 * r + 1]
@@ -156,19 +219,21 @@ def corner_products_naive(
                 out[4 * r + 1] = a * G[1] + b * G[5] + c * G[9]
                 out[4 * r + 2] = a * G[2] + b * G[6] + c * G[10]
                 out[4 * r + 3] = a * G[3] + b * G[7] + c * G[11] + d
-    return bits
 
 
-@helper
-def project_naive(products: Any, bits: Any, low: Any, high: Any) -> Any:
-    """VU1: minima and maxima of every entry at both ends of every scalar; low[scalar, end, 12]."""
+@exact_helper
+def _project_naive(tables: PaperTables, room: PaperRoom, loop: int) -> None:
+    """VU1: minima and maxima of every entry at both ends of every scalar."""
+    low = room.low
+    high = room.high
+    bits = loop_bits(tables, loop)
     for b in range(bits):
         for end in range(2):
             for r in range(12):
                 low[b, end, r] = _INF
                 high[b, end, r] = -_INF
     for corner in range(1 << bits):
-        s = products[corner]
+        s = room.side[corner]
         for b in range(bits):
             end = (corner >> b) & 1
             for r in range(12):
@@ -176,49 +241,51 @@ def project_naive(products: Any, bits: Any, low: Any, high: Any) -> Any:
                 high[b, end, r] = max(high[b, end, r], s[r])
 
 
-@jit
-def corner_products(
-    C: Any,
-    translation: Any,
-    scalar: Any,
-    box: Any,
-    first: Any,
-    n: Any,
-    G: Any,
-    side: Any,
-    spare: Any,
-) -> Any:
-    """VU0 with shared partial products: side[corner, 12]; the same numbers as the naive version.
+@exact_helper
+def _prefix_products(tables: PaperTables, room: PaperRoom, first: int, n: int) -> int:
+    """Products of n factors at all corners, in ``side``; the number of their scalars.
 
     The prefixes Z_1 C_1 ... Z_t C_t of all corners are made joint by joint, in ``side`` and
-    ``spare`` in turn. ``G``, shape (4, 16), takes the matrices of one joint at its corners.
+    ``spare`` in turn.
     """
+    G = room.G
     count = 1
     bits = 0
     for t in range(n):
         f = first + t
-        s = scalar[f]
-        corners = 2 if translation[f] else 4
-        bits += 1 if translation[f] else 2
-        _joint_corners(C, f, translation[f], box, s, G)
+        corners = 2 if tables.translation[f] else 4
+        bits += 1 if tables.translation[f] else 2
+        _joint_corners(tables, room, f)
         if t == 0:
             for i in range(corners):
                 for r in range(12):
                     if n % 2 == 1:
-                        side[i, r] = G[i, r]
+                        room.side[i, r] = G[i, r]
                     else:
-                        spare[i, r] = G[i, r]
+                        room.spare[i, r] = G[i, r]
         elif (n - t) % 2 == 1:
-            _times(spare, count, G, corners, side)
+            _times(room.spare, count, G, corners, room.side)
         else:
-            _times(side, count, G, corners, spare)
+            _times(room.side, count, G, corners, room.spare)
         count *= corners
     return bits
 
 
-@helper
-def _joint_corners(C: Any, f: Any, translation: Any, box: Any, s: Any, G: Any) -> Any:
+@exact_jit
+def corner_products(tables: PaperTables, room: PaperRoom, loop: int) -> None:
+    """VU0 with shared partial products: the same numbers as the naive version."""
+    first = tables.offsets[loop]
+    _prefix_products(tables, room, first, tables.offsets[loop + 1] - first)
+
+
+@exact_helper
+def _joint_corners(tables: PaperTables, room: PaperRoom, f: int) -> None:
     """G[i] = Z C[f] at the corners of one joint, with the row (0, 0, 0, 1) below."""
+    C = tables.C
+    G = room.G
+    box = room.box
+    s = tables.scalar[f]
+    translation = tables.translation[f]
     for i in range(2 if translation else 4):
         y = box[s, i & 1]
         z = 0.0 if translation else box[s + 1, i >> 1]
@@ -233,61 +300,47 @@ def _joint_corners(C: Any, f: Any, translation: Any, box: Any, s: Any, G: Any) -
             G[i, 11] += y
 
 
-@helper
-def _times(source: Any, count: Any, G: Any, corners: Any, out: Any) -> Any:
+@exact_helper
+def _times(source: Array, count: int, G: Array, corners: int, out: Array) -> None:
     """out[i count + j] = source[j] G[i]."""
-    rows = source.ctypes.data
-    matrices = G.ctypes.data
-    target = out.ctypes.data
+    rows = address(source)
+    matrices = address(G)
+    target = address(out)
     for i in range(corners):
         for r in range(3 * count):
             _times_row(target + 32 * r, rows + 32 * r, matrices + 128 * i)
         target += 96 * count
 
 
-@jit
-def project(
-    side: Any,
-    translation: Any,
-    first: Any,
-    n: Any,
-    bits: Any,
-    folds: Any,
-    blocks: Any,
-    low: Any,
-    high: Any,
-) -> Any:
+@exact_jit
+def project(tables: PaperTables, room: PaperRoom, loop: int) -> None:
     """VU1 with folds: the joints in turn, the slowest-varying first.
 
     A joint's corners are the blocks of what is left; their extremes are the projections, and
-    folding the blocks into one leaves the extremes over that joint. ``folds`` has the shape
-    (2, corners, 12), ``blocks`` (2, 4, 12).
+    folding the blocks into one leaves the extremes over that joint.
     """
-    corners = 2 if translation[first + n - 1] else 4
-    _fold_corners(side, (1 << bits) // corners, corners, folds, blocks)
-    _project_rest(translation, first, n, bits, folds, blocks, low, high)
+    bits = loop_bits(tables, loop)
+    corners = 2 if tables.translation[tables.offsets[loop + 1] - 1] else 4
+    _fold_corners(room.side, (1 << bits) // corners, corners, room.folds, room.blocks)
+    _project_rest(tables, room, loop)
 
 
-@helper
-def _project_rest(
-    translation: Any,
-    first: Any,
-    n: Any,
-    bits: Any,
-    folds: Any,
-    blocks: Any,
-    low: Any,
-    high: Any,
-) -> Any:
+@exact_helper
+def _project_rest(tables: PaperTables, room: PaperRoom, loop: int) -> None:
     """Go on from the folds of the last joint."""
-    size = 1 << bits
-    b = bits
+    blocks = room.blocks
+    low = room.low
+    high = room.high
+    first = tables.offsets[loop]
+    n = tables.offsets[loop + 1] - first
+    b = loop_bits(tables, loop)
+    size = 1 << b
     for t in range(n - 1, -1, -1):
-        corners = 2 if translation[first + t] else 4
+        corners = 2 if tables.translation[first + t] else 4
         size //= corners
         b -= 1 if corners == 2 else 2
         if t < n - 1:
-            _fold_extremes(size, corners, folds, blocks)
+            _fold_extremes(size, corners, room.folds, blocks)
         for r in range(12):
             x = blocks[0, 0, r]
             y = blocks[0, 1, r]
@@ -316,36 +369,23 @@ def _project_rest(
             high[b + 1, 1, r] = z if z > w else w
 
 
-@helper
-def project_products(
-    C: Any,
-    translation: Any,
-    scalar: Any,
-    box: Any,
-    first: Any,
-    n: Any,
-    G: Any,
-    side: Any,
-    spare: Any,
-    folds: Any,
-    blocks: Any,
-    low: Any,
-    high: Any,
-) -> Any:
+@exact_helper
+def _project_products(tables: PaperTables, room: PaperRoom, loop: int) -> None:
     """VU0 and VU1 in one: the same numbers as ``corner_products`` and ``project``."""
-    last = first + n - 1
-    if n == 1 or translation[last]:
-        bits = corner_products(C, translation, scalar, box, first, n, G, side, spare)
-        project(side, translation, first, n, bits, folds, blocks, low, high)
+    first = tables.offsets[loop]
+    last = tables.offsets[loop + 1] - 1
+    if first == last or tables.translation[last]:
+        corner_products(tables, room, loop)
+        project(tables, room, loop)
         return
-    bits = corner_products(C, translation, scalar, box, first, n - 1, G, side, spare)
-    _joint_corners(C, last, False, box, scalar[last], G)
-    _last_rotation(side, 1 << bits, G, folds, blocks)
-    _project_rest(translation, first, n, bits + 2, folds, blocks, low, high)
+    bits = _prefix_products(tables, room, first, last - first)
+    _joint_corners(tables, room, last)
+    _last_rotation(room.side, 1 << bits, room.G, room.folds, room.blocks)
+    _project_rest(tables, room, loop)
 
 
-@helper
-def _fold_corners(side: Any, size: Any, corners: Any, folds: Any, blocks: Any) -> Any:
+@exact_helper
+def _fold_corners(side: Array, size: int, corners: int, folds: Array, blocks: Array) -> None:
     """Extremes of every block of ``side``, and over the blocks; four columns at a time."""
     for i in range(corners):
         start = i * size
@@ -397,16 +437,16 @@ def _fold_corners(side: Any, size: Any, corners: Any, folds: Any, blocks: Any) -
             folds[1, j, c] = p if p > q else q
 
 
-@helper
-def _fold_extremes(size: Any, corners: Any, folds: Any, blocks: Any) -> Any:
+@exact_helper
+def _fold_extremes(size: int, corners: int, folds: Array, blocks: Array) -> None:
     """The same on minima and maxima that are already folded, in place."""
-    low = folds.ctypes.data
+    low = address(folds)
     high = low + 96 * folds.shape[1]
     for i in range(corners):
         for c in range(12):
             blocks[0, i, c] = folds[0, i * size, c]
             blocks[1, i, c] = folds[1, i * size, c]
-    block = blocks.ctypes.data
+    block = address(blocks)
     for i in range(corners):
         start = 96 * i * size
         for at in range(0, 96 * size, 96):
@@ -418,27 +458,27 @@ def _fold_extremes(size: Any, corners: Any, folds: Any, blocks: Any) -> Any:
         block += 96
 
 
-@helper
-def _last_rotation(source: Any, count: Any, G: Any, folds: Any, blocks: Any) -> Any:
+@exact_helper
+def _last_rotation(source: Array, count: int, G: Array, folds: Array, blocks: Array) -> None:
     """Products with the last joint and its folds in one pass; the products are not kept."""
     for i in range(4):
         for c in range(12):
             blocks[0, i, c] = _INF
             blocks[1, i, c] = -_INF
-    rows = source.ctypes.data
-    matrices = G.ctypes.data
-    low = folds.ctypes.data
+    rows = address(source)
+    matrices = address(G)
+    low = address(folds)
     high = low + 96 * folds.shape[1]
-    block = blocks.ctypes.data
+    block = address(blocks)
     for c in range(0, 96, 32):
         for k in range(c, 96 * count, 96):
             _fold_products(rows + k, matrices, low + k, high + k, block + c)
 
 
-@helper
+@exact_helper
 def _trapezoid_clipping(
-    lower: Any, upper: Any, low_l: Any, high_l: Any, low_u: Any, high_u: Any
-) -> Any:
+    lower: float, upper: float, low_l: float, high_l: float, low_u: float, high_u: float
+) -> tuple[float, float]:
     """The part of [lower, upper] where the trapezoid of Fig. 1b meets zero; empty if from > to."""
     a = lower
     b = upper
@@ -458,8 +498,8 @@ def _trapezoid_clipping(
     return a, b
 
 
-@helper
-def _circle_range(other_lower: Any, other_upper: Any) -> Any:
+@exact_helper
+def _circle_range(other_lower: float, other_upper: float) -> tuple[float, float]:
     """Smallest and largest |y| on the unit circle with z in [lower, upper]; negative if none."""
     big = max(abs(other_lower), abs(other_upper))
     small = 0.0
@@ -474,8 +514,8 @@ def _circle_range(other_lower: Any, other_upper: Any) -> Any:
     return math.sqrt(max(0.0, inner)), math.sqrt(max(0.0, outer))
 
 
-@helper
-def _rectangle_circle_clipping(box: Any, s: Any, w: Any) -> Any:
+@exact_helper
+def _rectangle_circle_clipping(box: Array, s: int, w: int) -> bool:
     """Clip scalar s with the circle through its range and that of scalar w; False if empty."""
     a, b = _circle_range(box[w, 0], box[w, 1])
     if b < 0.0:
@@ -496,36 +536,29 @@ def _rectangle_circle_clipping(box: Any, s: Any, w: Any) -> Any:
     return lower <= upper
 
 
-@jit
-def clip_loop(
-    translation: Any,
-    scalar: Any,
-    first: Any,
-    n: Any,
-    loop: Any,
-    points: Any,
-    C_first: Any,
-    deltas: Any,
-    low: Any,
-    high: Any,
-    box: Any,
-    clipped: Any,
-) -> Any:
+@exact_jit
+def clip_loop(tables: PaperTables, room: PaperRoom, loop: int) -> bool:
     """The RISC processor: all clippings of one loop; the box in place. False if empty."""
-    point = points[loop]
+    translation = tables.translation
+    box = room.box
+    clipped = room.clipped
+    low = room.low
+    high = room.high
+    first = tables.offsets[loop]
+    n = tables.offsets[loop + 1] - first
     b = 0
     for t in range(n):
         f = first + t
         for part in range(1 if translation[f] else 2):
-            s = scalar[f] + part
+            s = tables.scalar[f] + part
             a_all = box[s, 0]
             b_all = box[s, 1]
             pad = PAD * (1.0 + abs(box[s, 0]) + abs(box[s, 1]))
             for r in range(12):
-                if point and r % 4 != 3:
+                if tables.point[loop] and r % 4 != 3:
                     continue
-                delta = deltas[loop, r]
-                target = C_first[loop, r]  # the identity, or where a point closure wants the end
+                delta = tables.delta[loop, r]
+                target = tables.goal[loop, r]
                 x, y = _trapezoid_clipping(
                     box[s, 0],
                     box[s, 1],
@@ -545,7 +578,7 @@ def clip_loop(
             b += 1
     for t in range(n):
         f = first + t
-        s = scalar[f]
+        s = tables.scalar[f]
         for part in range(1 if translation[f] else 2):
             box[s + part, 0] = clipped[s + part, 0]
             box[s + part, 1] = clipped[s + part, 1]
@@ -557,163 +590,53 @@ def clip_loop(
     return True
 
 
-@helper
+@exact_helper
 def reduce_box(
-    offsets: Any,
-    C: Any,
-    translation: Any,
-    scalar: Any,
-    point: Any,
-    C_first: Any,
-    delta: Any,
-    naive: Any,
-    box: Any,
-    buffers: Any,
-    low: Any,
-    high: Any,
-) -> Any:
+    tables: PaperTables, room: PaperRoom, box: Box, number: int, tuning: Tuning
+) -> tuple[bool, float]:
     """Reduce_Box (Fig. 3), in place."""
-    matrices, products, side, spare, folds, blocks, G, clipped = buffers
-    for l in range(point.size):
-        first = offsets[l]
-        n = offsets[l + 1] - first
-        if naive:
-            bits = corner_products_naive(C, translation, scalar, box, first, n, matrices, products)
-            project_naive(products, bits, low, high)
+    for s in range(box.lower.size):
+        room.box[s, 0] = box.lower[s]
+        room.box[s, 1] = box.upper[s]
+    for l in range(tables.point.size):
+        if tables.naive:
+            _corner_products_naive(tables, room, l)
+            _project_naive(tables, room, l)
         else:
-            project_products(
-                C, translation, scalar, box, first, n, G, side, spare, folds, blocks, low, high
-            )
-        if not clip_loop(
-            translation, scalar, first, n, l, point, C_first, delta, low, high, box, clipped
-        ):
-            return EMPTY
-    return REDUCED
+            _project_products(tables, room, l)
+        if not clip_loop(tables, room, l):
+            return False, _INF
+    for s in range(box.lower.size):
+        box.lower[s] = room.box[s, 0]
+        box.upper[s] = room.box[s, 1]
+    return True, _INF
 
 
-@jit
-def box_sizes(box: Any) -> Any:
-    """Longest side and volume of a box of scalars."""
-    longest = 0.0
-    volume = 1.0
-    for s in range(box.shape[0]):
-        side = box[s, 1] - box[s, 0]
-        longest = max(longest, side)
-        volume *= max(side, 1e-20)
-    return longest, volume
-
-
-@jit
-def split(box: Any, first: Any, second: Any) -> Any:
-    """Split a box at the middle of its widest side."""
+@exact_helper
+def _split(stack: Stack, queued: int, box: Box, sigma: Array, share: float) -> int:
+    """Push both halves of a box, split at the middle of its widest side."""
+    lower = box.lower
+    upper = box.upper
     j = 0
-    for s in range(box.shape[0]):
-        if box[s, 1] - box[s, 0] > box[j, 1] - box[j, 0]:
+    for s in range(lower.size):
+        if upper[s] - lower[s] > upper[j] - lower[j]:
             j = s
-    middle = 0.5 * (box[j, 0] + box[j, 1])
-    first[:, :] = box
-    second[:, :] = box
-    first[j, 0] = middle
-    second[j, 1] = middle
+    for i in range(queued, queued + 2):
+        for s in range(lower.size):
+            stack.lower[i, s] = lower[s]
+            stack.upper[i, s] = upper[s]
+        stack.share[i] = 0.5 * share
+    middle = 0.5 * (lower[j] + upper[j])
+    stack.lower[queued, j] = middle
+    stack.upper[queued + 1, j] = middle
+    return queued + 2
 
 
-@jit
-def search(
-    offsets: Any,
-    C: Any,
-    translation: Any,
-    scalar: Any,
-    point: Any,
-    C_first: Any,
-    delta: Any,
-    naive: Any,
-    stack: Any,
-    weight: Any,
-    queued: Any,
-    sigma: Any,
-    rho: Any,
-    limit: Any,
-    flag: Any,
-    found: Any,
-    counters: Any,
-) -> Any:
-    """The Cuik algorithm (Fig. 2) on a stack of boxes of scalars, shape (S, 2) each.
+_drive = make_driver(reduce_box, _split)
 
-    Stops when the stack is empty, ``limit`` boxes were processed, the found boxes fill their array
-    or the flag is raised; what is left stays on the stack.
 
-    Returns:
-        Number of boxes left, number of boxes found.
-    """
-    S = stack.shape[1]
-    longest_loop = 0
-    most_bits = 0
-    for l in range(point.size):
-        n = offsets[l + 1] - offsets[l]
-        bits = 0
-        for f in range(offsets[l], offsets[l + 1]):
-            bits += 1 if translation[f] else 2
-        longest_loop = max(longest_loop, n)
-        most_bits = max(most_bits, bits)
-    corners = 1 << most_bits
-    buffers = (
-        np.empty((longest_loop, 12)),
-        np.empty((corners if naive else 1, 12)),
-        np.empty((1 if naive else corners, 12)),
-        np.empty((1 if naive else corners, 12)),
-        np.empty((2, 1 if naive else corners, 12)),
-        np.empty((2, 4, 12)),
-        np.empty((4, 16)),
-        np.empty((S, 2)),
-    )
-    low = np.empty((most_bits, 2, 12))
-    high = np.empty((most_bits, 2, 12))
-    box = np.empty((S, 2))
-    done = 0
-    n_found = 0
-    while queued > 0 and done < limit and flag[0] == 0:
-        if n_found == found.shape[0] or queued + 1 > stack.shape[0]:
-            break
-        queued -= 1
-        done += 1
-        share = weight[queued]
-        box[:, :] = stack[queued]
-        longest, volume = box_sizes(box)
-        while True:
-            before = volume
-            state = reduce_box(
-                offsets,
-                C,
-                translation,
-                scalar,
-                point,
-                C_first,
-                delta,
-                naive,
-                box,
-                buffers,
-                low,
-                high,
-            )
-            counters[1] += 1
-            if state == EMPTY:
-                break
-            longest, volume = box_sizes(box)
-            if longest <= sigma or volume > rho * before:
-                break
-        counters[0] += 1
-        if state == EMPTY:
-            counters[3] += 1
-            counters[4] += share
-        elif longest <= sigma:
-            counters[2] += 1
-            counters[4] += share
-            found[n_found] = box
-            n_found += 1
-        else:
-            split(box, stack[queued], stack[queued + 1])
-            weight[queued] = 0.5 * share
-            weight[queued + 1] = 0.5 * share
-            queued += 2
-        counters[5] = queued
-    return queued, n_found
+@exact_jit
+def search(tables: PaperTables, goal: Goal, stack: Stack, found: Box, progress: Progress) -> None:
+    """The Cuik algorithm (Fig. 2) on boxes of scalars."""
+    box = Box(np.empty(goal.sigma.size), np.empty(goal.sigma.size))
+    _drive(tables, make_room(tables, goal.sigma.size), goal, stack, found, progress, box)

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kin_solvers.driver import Kernel, Tuning
+from kin_solvers.hulls import make_arcs
+from kin_solvers.planar_kernels import TERM, PlanarTables, search
 from kin_solvers.system import UNIT_ROUNDOFF, System
 from kin_solvers.turns import turned
 
@@ -104,8 +108,14 @@ class PlanarSystem:
         back_slack: Bound on the error of these numbers, shape (V,) [rad].
         lower: Lower ends of the unknowns (absolute angles, then travels), shape (U,).
         upper: Upper ends, shape (U,).
-        tables: The arrays in the order in which the kernel takes them.
+        tables: What the kernel takes.
     """
+
+    tuning: ClassVar[Tuning] = Tuning(raw_above=0.5, sums_below=1.6, regularisation=0.05)
+    #: Largest box from which the other variables are looked for.
+    coarsest: ClassVar[float] = math.inf
+    #: The unknowns are sums of variables.
+    selects: ClassVar[bool] = False
 
     system: System
     turns: IntArray
@@ -115,12 +125,12 @@ class PlanarSystem:
     back_slack: Array
     lower: Array
     upper: Array
-    tables: tuple[object, ...]
+    tables: PlanarTables
 
     @property
-    def selects(self) -> bool:
-        """Whether the unknowns are some of the variables: no: they are sums of variables."""
-        return False
+    def kernel(self) -> Kernel[PlanarTables]:
+        """The compiled search."""
+        return search
 
     @property
     def size(self) -> int:
@@ -178,7 +188,7 @@ class PlanarSystem:
         moving = self.system.translation
         low = np.concatenate([middle - half, lower[:, moving]], axis=1)
         high = np.concatenate([middle + half, upper[:, moving]], axis=1)
-        cyclic = np.asarray(self.tables[1], dtype=bool)
+        cyclic = self.tables.arcs["cyclic"]
         wide = cyclic & (high - low >= _TWO_PI)
         low[:, wide.any(axis=0)] = np.where(
             wide[:, wide.any(axis=0)], self.lower[wide.any(axis=0)], low[:, wide.any(axis=0)]
@@ -282,15 +292,15 @@ def _build(system: System, loops: list[ParallelLoop]) -> PlanarSystem | None:
     largest = float(system.reach.max())
     translation = np.zeros(len(lower), dtype=bool)
     translation[len(used) :] = True
-    tables = (
-        translation,
-        cyclic,
-        angle,
-        travel_of,
-        M,
-        constants.reshape(-1).copy(),
-        delta.reshape(-1).copy(),
-        largest,
+    records = np.zeros(len(keys), dtype=TERM)
+    records["angle"], records["travel"] = angle, travel_of
+    tables = PlanarTables(
+        arcs=make_arcs(translation, cyclic),
+        terms=records,
+        M=M,
+        constant=constants.reshape(-1).copy(),
+        delta=delta.reshape(-1).copy(),
+        reach=largest,
     )
     return PlanarSystem(system, W, back, back_shift, known, plus_slack, lower, upper, tables)
 

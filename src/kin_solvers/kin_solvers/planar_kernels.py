@@ -1,4 +1,4 @@
-"""Reduce_Box and the search for planar mechanisms in absolute link angles, compiled.
+"""Reduce_Box for planar mechanisms in absolute link angles, compiled.
 
 With the absolute angle phi_j of every link, a planar loop is a sum of vectors: its two rows are
 sums of terms a cos(phi) + b sin(phi), each perhaps times one travel. Sums are bounded term by term:
@@ -8,288 +8,185 @@ no products of vertices at all.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kin_solvers.fast_kernels import (
-    MOST_PIECES,
-    Y,
-    Z,
-    back_to_angle,
-    enclose,
-    factor,
-    find_parameter,
-    helper,
-    intersect,
-    jit,
-    split,
-)
+from kin_solvers.clipping import intersect
+from kin_solvers.compiled import Array, Records, helper, jit, maker
+from kin_solvers.driver import Goal, Progress, Stack, Tuning, make_driver, split
+from kin_solvers.hulls import Box, Y, Z, enclose, narrow
+from kin_solvers.precondition import Linear, precondition
+
+__all__ = ["TERM", "PlanarTables", "search"]
 
 _INF = math.inf
 
+#: A term of the sums: its unknown angle and its unknown travel, -1 if it has none.
+TERM = np.dtype([("angle", np.int64), ("travel", np.int64)], align=True)
+
+
+class PlanarTables(NamedTuple):
+    """The rows of a planar mechanism: sums of (a cos + b sin) travel, and a constant.
+
+    Attributes:
+        arcs: The unknowns, shape (U,) of ``ARC``.
+        terms: Shape (T,) of ``TERM``.
+        M: The numbers (a, b) of each term in each row, shape (T, R, 2).
+        constant: Of each row, shape (R,).
+        delta: Bound on the error of each row, shape (R,).
+        reach: Largest reach of a loop.
+    """
+
+    arcs: Records
+    terms: Records
+    M: Array
+    constant: Array
+    delta: Array
+    reach: float
+
+
+class PlanarRoom(NamedTuple):
+    """What Reduce_Box works in: hulls, slopes, unit weights, whether a row has an unknown."""
+
+    arcs: Records
+    linear: Linear
+    unit: Array
+    uses: NDArray[np.bool_]
+
+
+@maker
+def _make_room(tables: PlanarTables) -> PlanarRoom:
+    V = tables.arcs.size
+    R = tables.constant.size
+    uses = np.zeros((V, R), np.bool_)
+    for g in range(tables.terms.size):
+        term = tables.terms[g]
+        for r in range(R):
+            if tables.M[g, r, 0] != 0.0 or tables.M[g, r, 1] != 0.0:
+                if term.angle >= 0:
+                    uses[term.angle, r] = True
+                if term.travel >= 0:
+                    uses[term.travel, r] = True
+    linear = Linear(np.zeros((V, R)), np.zeros((V, R)), np.zeros((V, V)), np.zeros((V + 1, V)))
+    return PlanarRoom(tables.arcs.copy(), linear, np.ones((1, R)), uses)
+
 
 @helper
-def _term_bounds(
-    g: Any,
-    k: Any,
-    angle: Any,
-    travel: Any,
-    a: Any,
-    b: Any,
-    count: Any,
-    hull: Any,
-    low: Any,
-    high: Any,
-) -> Any:
-    """Add the bounds of term g = (a cos + b sin) travel for every vertex of variable k."""
-    j = angle[g]
-    d = travel[g]
+def reduce_box(
+    tables: PlanarTables, room: PlanarRoom, box: Box, number: int, tuning: Tuning
+) -> tuple[bool, float]:
+    """Reduce_Box (Fig. 3), all clippings on the original bounds."""
+    arcs = room.arcs
+    R = tables.constant.size
+    widest, _ = enclose(box, arcs)
+    if widest > tuning.raw_above:
+        for r in range(R):
+            for k in range(arcs.size):
+                if room.uses[k, r] and not _clip_with(tables, arcs, k, room.unit, 0, r, r + 1):
+                    return False, widest
+    if widest <= tuning.sums_below:
+        _slopes(tables, arcs, room.linear.J)
+        reach = tables.reach
+        eps = tuning.regularisation * widest * widest * widest * widest * (1.0 + reach * reach)
+        precondition(room.linear, eps)
+        for k in range(arcs.size):
+            if not _clip_with(tables, arcs, k, room.linear.P, k, 0, R):
+                return False, widest
+    return narrow(box, arcs), widest
+
+
+@helper
+def _clip_with(
+    tables: PlanarTables, arcs: Records, k: int, weights: Array, row: int, first: int, last: int
+) -> bool:
+    """Clip variable k with rows ``first`` to ``last`` weighted by one row; False if empty."""
+    arc = arcs[k]
+    base = 0.0
+    slack = 0.0
+    for r in range(first, last):
+        base += weights[row, r] * tables.constant[r]
+        slack += abs(weights[row, r]) * tables.delta[r]
+    for i in range(arc.count):
+        arc.low[i] = base - slack
+        arc.high[i] = base + slack
+    for g in range(tables.terms.size):
+        a = 0.0
+        b = 0.0
+        for r in range(first, last):
+            a += weights[row, r] * tables.M[g, r, 0]
+            b += weights[row, r] * tables.M[g, r, 1]
+        if a != 0.0 or b != 0.0:
+            _add_term(tables.terms[g], a, b, arcs, k)
+    return intersect(arc)
+
+
+@helper
+def _add_term(term: np.record, a: float, b: float, arcs: Records, k: int) -> None:
+    """Add the bounds of a term (a cos + b sin) travel for every vertex of variable k."""
+    arc = arcs[k]
+    j = term.angle
+    d = term.travel
     ends = 1 if d < 0 else 2
-    vertices = 1 if j < 0 else count[j]
+    vertices = 1 if j < 0 else arcs[j].count
     least = _INF
     most = -_INF
     for e in range(ends):
         if d == k:
             least = _INF
             most = -_INF
-        t = 1.0 if d < 0 else hull[d, Y, e]
+        t = 1.0 if d < 0 else arcs[d].hull[Y, e]
         for i in range(vertices):
-            v = a if j < 0 else a * hull[j, Y, i] + b * hull[j, Z, i]
+            v = a if j < 0 else a * arcs[j].hull[Y, i] + b * arcs[j].hull[Z, i]
             x = v * t
             if j == k and e == 0:
-                y = x if d < 0 else v * hull[d, Y, 1]
-                low[0, i] += min(x, y)
-                high[0, i] += max(x, y)
+                y = x if d < 0 else v * arcs[d].hull[Y, 1]
+                arc.low[i] += min(x, y)
+                arc.high[i] += max(x, y)
             least = min(least, x)
             most = max(most, x)
         if d == k:
-            low[0, e] += least
-            high[0, e] += most
+            arc.low[e] += least
+            arc.high[e] += most
     if j != k and d != k:
-        for i in range(count[k]):
-            low[0, i] += least
-            high[0, i] += most
+        for i in range(arc.count):
+            arc.low[i] += least
+            arc.high[i] += most
 
 
 @helper
-def _clip_with(
-    k: Any,
-    weights: Any,
-    row: Any,
-    first: Any,
-    last: Any,
-    angle: Any,
-    travel: Any,
-    M: Any,
-    constant: Any,
-    delta: Any,
-    count: Any,
-    hull: Any,
-    half: Any,
-    low: Any,
-    high: Any,
-    clip: Any,
-) -> Any:
-    """Clip variable k with rows ``first`` to ``last`` weighted by one row; False if empty."""
-    base = 0.0
-    slack = 0.0
-    for r in range(first, last):
-        base += weights[row, r] * constant[r]
-        slack += abs(weights[row, r]) * delta[r]
-    for i in range(count[k]):
-        low[0, i] = base - slack
-        high[0, i] = base + slack
-    for g in range(angle.size):
-        a = 0.0
-        b = 0.0
-        for r in range(first, last):
-            a += weights[row, r] * M[g, r, 0]
-            b += weights[row, r] * M[g, r, 1]
-        if a != 0.0 or b != 0.0:
-            _term_bounds(g, k, angle, travel, a, b, count, hull, low, high)
-    return intersect(k, count[k], half[k], hull, low, high, 0, clip)
-
-
-@helper
-def _slopes(
-    angle: Any, travel: Any, M: Any, translation: Any, count: Any, hull: Any, J: Any
-) -> Any:
+def _slopes(tables: PlanarTables, arcs: Records, J: Array) -> None:
     """J[k] = half the difference of the rows between the last and first vertex of k."""
     J[:, :] = 0.0
-    for g in range(angle.size):
-        j = angle[g]
-        d = travel[g]
-        n = count[j] - 1 if j >= 0 else 0
-        t = 1.0 if d < 0 else 0.5 * (hull[d, Y, 0] + hull[d, Y, 1])
+    for g in range(tables.terms.size):
+        j = tables.terms[g].angle
+        d = tables.terms[g].travel
+        n = arcs[j].count - 1 if j >= 0 else 0
+        t = 1.0 if d < 0 else 0.5 * (arcs[d].hull[Y, 0] + arcs[d].hull[Y, 1])
         for r in range(J.shape[1]):
-            a = M[g, r, 0]
-            b = M[g, r, 1]
+            a = tables.M[g, r, 0]
+            b = tables.M[g, r, 1]
             if a == 0.0 and b == 0.0:
                 continue
             if j >= 0:
-                y = hull[j, Y, n] - hull[j, Y, 0]
-                z = hull[j, Z, n] - hull[j, Z, 0]
+                hull = arcs[j].hull
+                y = hull[Y, n] - hull[Y, 0]
+                z = hull[Z, n] - hull[Z, 0]
                 J[j, r] += 0.5 * (a * y + b * z) * t
             if d >= 0:
                 mean = a
                 if j >= 0:
-                    mean = 0.5 * (
-                        a * (hull[j, Y, 0] + hull[j, Y, n]) + b * (hull[j, Z, 0] + hull[j, Z, n])
-                    )
-                J[d, r] += 0.5 * mean * (hull[d, Y, 1] - hull[d, Y, 0])
+                    hull = arcs[j].hull
+                    mean = 0.5 * (a * (hull[Y, 0] + hull[Y, n]) + b * (hull[Z, 0] + hull[Z, n]))
+                J[d, r] += 0.5 * mean * (arcs[d].hull[Y, 1] - arcs[d].hull[Y, 0])
 
 
-@helper
-def precondition(J: Any, N: Any, B: Any, P: Any, eps: Any) -> Any:
-    """P as in the general method: ``fast_kernels._precondition``."""
-    V, R = J.shape
-    for i in range(V):
-        for j in range(i + 1):
-            s = 0.0
-            for r in range(R):
-                s += J[i, r] * J[j, r]
-            N[i, j] = s
-    eps = factor(N, V, eps)
-    for i in range(V):
-        for r in range(R):
-            s = J[i, r]
-            for m in range(i):
-                s -= N[i, m] * P[m, r]
-            P[i, r] = s * N[i, i]
-    for i in range(V - 1, -1, -1):
-        for r in range(R):
-            s = P[i, r]
-            for m in range(i + 1, V):
-                s -= N[m, i] * P[m, r]
-            P[i, r] = s * N[i, i]
-    j = find_parameter(N, B, V, eps)
-    if j >= 0:
-        for k in range(V):
-            if k != j:
-                for r in range(R):
-                    P[k, r] -= B[V, k] * P[j, r]
+_drive = make_driver(reduce_box, split)
 
 
 @jit
-def search(
-    T: Any,
-    stack_lower: Any,
-    stack_upper: Any,
-    weight: Any,
-    queued: Any,
-    sigma: Any,
-    rho: Any,
-    limit: Any,
-    tuning: Any,
-    flag: Any,
-    found_lower: Any,
-    found_upper: Any,
-    counters: Any,
-) -> Any:
-    """The Cuik algorithm on boxes of absolute angles and travels; see ``fast_kernels.search``."""
-    (translation, cyclic, angle, travel, M, constant, delta, reach) = T
-    n_variables = sigma.size
-    rows = constant.size
-    count = np.zeros(n_variables, np.int64)
-    hull = np.zeros((n_variables, 4, 4))
-    middle = np.zeros(n_variables)
-    half = np.zeros(n_variables)
-    J = np.zeros((n_variables, rows))
-    P = np.zeros((n_variables, rows))
-    N = np.zeros((n_variables, n_variables))
-    B = np.zeros((n_variables + 1, n_variables))
-    unit = np.ones((1, rows))
-    uses = np.zeros((n_variables, rows), np.bool_)
-    for g in range(angle.size):
-        for r in range(rows):
-            if M[g, r, 0] != 0.0 or M[g, r, 1] != 0.0:
-                if angle[g] >= 0:
-                    uses[angle[g], r] = True
-                if travel[g] >= 0:
-                    uses[travel[g], r] = True
-    low = np.zeros((1, 4))
-    high = np.zeros((1, 4))
-    clip = np.zeros((n_variables, 4))
-    lower = np.empty(n_variables)
-    upper = np.empty(n_variables)
-    found = 0
-    done = 0
-    while queued > 0 and done < limit and flag[0] == 0:
-        if found == found_lower.shape[0] or queued + MOST_PIECES > stack_lower.shape[0] + 1:
-            break
-        queued -= 1
-        done += 1
-        share = weight[queued]
-        for k in range(n_variables):
-            lower[k] = stack_lower[queued, k]
-            upper[k] = stack_upper[queued, k]
-        alive = True
-        small = False
-        while True:
-            before = 1.0  # size(B): the volume
-            longest_before = 0.0
-            for k in range(n_variables):
-                before *= max(upper[k] - lower[k], 1e-20)
-                longest_before = max(longest_before, (upper[k] - lower[k]) / sigma[k])
-            counters[1] += 1
-            widest, _ = enclose(lower, upper, translation, count, hull, middle, half)
-            for k in range(n_variables):
-                clip[k, 0] = -_INF
-                clip[k, 1] = _INF
-                clip[k, 2] = -_INF
-                clip[k, 3] = _INF
-            if widest > tuning[0]:
-                for r in range(rows):
-                    for k in range(n_variables):
-                        if alive and uses[k, r]:
-                            alive = _clip_with(
-                                k, unit, 0, r, r + 1, angle, travel, M, constant, delta, count,
-                                hull, half, low, high, clip,
-                            )  # fmt: skip
-            if alive and widest <= tuning[1]:
-                _slopes(angle, travel, M, translation, count, hull, J)
-                eps = tuning[2] * widest * widest * widest * widest * (1.0 + reach * reach)
-                precondition(J, N, B, P, eps)
-                for k in range(n_variables):
-                    if alive:
-                        alive = _clip_with(
-                            k, P, k, 0, rows, angle, travel, M, constant, delta, count, hull, half,
-                            low, high, clip,
-                        )  # fmt: skip
-            if not alive:
-                break
-            longest_after = 0.0
-            volume = 1.0
-            for k in range(n_variables):
-                a, b = back_to_angle(
-                    k, translation[k], cyclic[k], count[k], middle[k], half[k], hull, clip,
-                    lower[k], upper[k],
-                )  # fmt: skip
-                if a > b:
-                    alive = False
-                    break
-                lower[k] = a
-                upper[k] = b
-                volume *= max(b - a, 1e-20)
-                longest_after = max(longest_after, (b - a) / sigma[k])
-            small = longest_after <= 1.0
-            if not alive or small or volume > rho * before or flag[0] != 0:
-                break
-            if widest < tuning[4] and longest_after > tuning[3] * longest_before:
-                break  # the longest side is stuck: a curve, which only splitting makes shorter
-        counters[0] += 1
-        if not alive:
-            counters[3] += 1
-            counters[4] += share
-        elif small:
-            counters[2] += 1
-            counters[4] += share
-            for k in range(n_variables):
-                found_lower[found, k] = lower[k]
-                found_upper[found, k] = upper[k]
-            found += 1
-        else:
-            queued = split(stack_lower, stack_upper, weight, queued, lower, upper, sigma, share)
-        counters[5] = queued
-    return queued, found
+def search(tables: PlanarTables, goal: Goal, stack: Stack, found: Box, progress: Progress) -> None:
+    """The Cuik algorithm on boxes of absolute angles and travels."""
+    box = Box(np.empty(goal.sigma.size), np.empty(goal.sigma.size))
+    _drive(tables, _make_room(tables), goal, stack, found, progress, box)

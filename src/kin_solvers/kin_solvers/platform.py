@@ -9,11 +9,16 @@ of motions, the variables of this chain are the only unknowns of the search.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kin_solvers.driver import Kernel, Tuning
+from kin_solvers.fast_kernels import LOOP
+from kin_solvers.hulls import make_arcs
+from kin_solvers.platform_kernels import LegTables, PlatformTables, search
+from kin_solvers.products import FACTOR, HALF, make_joints
 from kin_solvers.system import UNIT_ROUNDOFF, System, row_bounds
 
 __all__ = ["PlatformSystem"]
@@ -35,12 +40,18 @@ class PlatformSystem:
     Attributes:
         system: The mechanism in normal form.
         chain: Variables of the platform's chain, in order, shape (n,).
-        tables: The arrays in the order in which the kernel takes them.
+        tables: What the kernel takes.
     """
+
+    tuning: ClassVar[Tuning] = Tuning(raw_above=0.5, sums_below=1.6, regularisation=0.05)
+    #: Largest box of the pose from which the many angles of the legs are looked for [rad, m].
+    coarsest: ClassVar[float] = 0.02
+    #: The unknowns are some of the variables.
+    selects: ClassVar[bool] = True
 
     system: System
     chain: IntArray
-    tables: tuple[Any, ...]
+    tables: PlatformTables
 
     @classmethod
     def of(cls, system: System) -> PlatformSystem | None:
@@ -77,23 +88,31 @@ class PlatformSystem:
         unknown = system.unknown.max(axis=0)
         product = row_bounds(2 * n + len(rows) + 3, reach, unknown[0], unknown[1], 1.0)
         summed = 32.0 * (len(rows) + 4) * UNIT_ROUNDOFF * reach**2
-        tables = (
-            system.translation[chain],
-            system.cyclic[chain],
-            C,
-            np.array([*rows, np.zeros(16)]),
-            np.array(constants),
-            product,
-            np.array(slack),
-            summed,
-            reach,
+        factors = np.zeros(n, dtype=FACTOR)
+        factors["variable"], factors["C"] = np.arange(n), C
+        halves = np.zeros((1, 2), dtype=HALF)
+        halves[0, 1]["length"] = n
+        tables = PlatformTables(
+            arcs=make_arcs(system.translation[chain], system.cyclic[chain]),
+            loops=np.zeros(1, dtype=LOOP),
+            factors=factors,
+            joints=make_joints(np.arange(n)),
+            halves=halves,
+            legs=LegTables(
+                W=np.array([*rows, np.zeros(16)]),
+                constant=np.array(constants),
+                bounds=product,
+                slack=np.array(slack),
+                summed=summed,
+            ),
+            reach=reach,
         )
         return cls(system, chain.copy(), tables)
 
     @property
-    def selects(self) -> bool:
-        """Whether the unknowns are some of the variables: yes: those of the chain."""
-        return True
+    def kernel(self) -> Kernel[PlatformTables]:
+        """The compiled search."""
+        return search
 
     @property
     def size(self) -> int:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kin_solvers import driver
 from kin_solvers.boxes import Boxes, Counters, Outcome
+from kin_solvers.compiled import Records
+from kin_solvers.driver import Goal, Kernel, Tuning, run
 from kin_solvers.fast import CHUNK_BOXES, FastSearch
 from kin_solvers.schedule import CHUNKS
 from kin_solvers.search import (
@@ -44,18 +43,25 @@ class Reduced(Protocol):
     """A mechanism with fewer unknowns than variables: absolute angles, or a platform's pose.
 
     Attributes:
-        system: The mechanism in normal form.
+        kernel: Its compiled search.
+        tuning: For its Reduce_Box.
+        coarsest: Largest box from which the other variables are looked for [rad, m].
         selects: Whether the unknowns are some of the variables.
+        system: The mechanism in normal form.
         size: Number of unknowns.
         lower: Lower ends of the unknowns, shape (U,).
         upper: Upper ends.
-        tables: What the kernel takes; the first says which unknowns are translations.
+        tables: What the kernel takes.
     """
 
+    tuning: ClassVar[Tuning]
+    coarsest: ClassVar[float]
+    selects: ClassVar[bool]
+
+    @property
+    def kernel(self) -> Kernel[Any]: ...
     @property
     def system(self) -> System: ...
-    @property
-    def selects(self) -> bool: ...
     @property
     def size(self) -> int: ...
     @property
@@ -63,13 +69,20 @@ class Reduced(Protocol):
     @property
     def upper(self) -> Array: ...
     @property
-    def tables(self) -> tuple[Any, ...]: ...
+    def tables(self) -> ReducedTables: ...
 
     def to_joints(self, lower: Array, upper: Array) -> tuple[Array, Array, NDArray[np.int64]]:
         """Boxes of all variables that hold what boxes of unknowns hold, and whose each is."""
 
     def from_joints(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Boxes of unknowns that hold what boxes of all variables hold."""
+
+
+class ReducedTables(Protocol):
+    """What a kernel of fewer unknowns takes: a named tuple that begins with its variables."""
+
+    @property
+    def arcs(self) -> Records: ...
 
 
 class ReducedSearch:
@@ -80,21 +93,11 @@ class ReducedSearch:
     stages of a chunk: ``SEARCH``, one for each refinement, ``FINISH``.
     """
 
-    def __init__(
-        self,
-        reduced: Reduced,
-        kernel: Callable[..., tuple[int, int]],
-        tuning: Array,
-        sigma: float,
-        rho: float,
-        coarsest: float = math.inf,
-    ) -> None:
+    def __init__(self, reduced: Reduced, sigma: float, rho: float) -> None:
         self.reduced = reduced
-        self.kernel = kernel
-        self.tuning = tuning
         self.finish = FastSearch(reduced.system, sigma, rho)
-        translation = np.asarray(reduced.tables[0], dtype=bool)
-        self.sigma = min(sigma, coarsest) * np.where(translation, reduced.system.length, 1.0)
+        unit = np.where(reduced.tables.arcs["translation"], reduced.system.length, 1.0)
+        self.sigma = min(sigma, reduced.coarsest) * unit
         self.rho = rho
         self.chunk = CHUNK_BOXES
 
@@ -174,10 +177,9 @@ class ReducedSearch:
         """Process boxes of the stage that a chunk is in."""
         if held.stage == FINISH:
             return self.finish.go_on(boxes, most, held.found, flag)
-        sigma = self.sigma * 0.25**held.stage
-        outcome = driver.run(
-            self.kernel, self.reduced.tables, boxes, most, flag, sigma, self.rho, self.tuning
-        )
+        sigma, tuning = self.sigma * 0.25**held.stage, self.reduced.tuning
+        goal = Goal(sigma, self.rho, most, False, flag, tuning)
+        outcome = run(self.reduced.kernel, self.reduced.tables, boxes, goal)
         # A box of unknowns is no solution yet.
         outcome = replace(outcome, counters=replace(outcome.counters, solutions=0))
         return with_known(outcome, held.found)

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kin_core.task import Task
-from kin_solvers.certificate import Certifier, Proof, Region, Regions
+from kin_solvers.certificate import Certifier, Proof
 from kin_solvers.clusters import clusters_of, connect
+from kin_solvers.regions import Region, Regions
 from kin_solvers.system import System
 
 __all__ = ["Finer", "Separated", "separate"]
@@ -40,7 +41,8 @@ STARTS = 8
 MANIFOLD_BOXES = 6
 #: Smallest singular value, relative to the largest, under which a root counts as singular.
 SINGULAR = 1e-7
-#: Clusters of up to so many boxes are searched again for whether they are empty.
+#: Clusters of up to so many boxes are searched again for whether they are empty, whatever Newton's
+#: method finds in them.
 SMALL_CLUSTER = 32
 #: Times that one of these is searched again by itself, each at an eighth of the side before.
 EMPTY_LEVELS = 4
@@ -240,7 +242,8 @@ class _Separation:
         found = self.finer(lower, upper, sigma, limit)
         self.processed += found.processed
         self.reductions += found.reductions
-        return found
+        low, high = self.certifier.contracted(found.lower, found.upper, self.regions)
+        return replace(found, lower=low, upper=high)
 
     def _proven(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Look for roots in boxes of a cluster, prove them, and return the boxes that are left."""
@@ -366,21 +369,28 @@ class _Separation:
     # Curves and surfaces -----------------------------------------------------------------------
 
     def not_empty(self, lower: Array, upper: Array) -> NDArray[np.bool_]:
-        """Which boxes are in no small cluster that a finer search proves to be empty, shape (N,).
+        """Which boxes are in no cluster that a finer search proves to be empty, shape (N,).
 
-        The small clusters are searched once, all together; those in which neither this nor Newton's
-        method decides are searched again, each by itself, at smaller and smaller sides.
+        The small clusters, and larger ones in which Newton's method finds nothing, are searched
+        once, all together; those in which neither this nor Newton's method decides are searched
+        again, each by itself, at smaller and smaller sides.
         """
         labels = connect(lower, upper, self.system.cyclic)
-        small = np.bincount(labels, minlength=1)[labels] <= SMALL_CLUSTER
         keep = np.ones(len(lower), dtype=bool)
-        suspects = np.flatnonzero(small)
-        if len(suspects) == 0:
+        suspects = [
+            cluster
+            for cluster in clusters_of(labels)
+            if len(cluster) <= SMALL_CLUSTER
+            or (
+                len(cluster) <= MAX_CONNECTED and not self._has_root(lower[cluster], upper[cluster])
+            )
+        ]
+        if not suspects:
             return keep
-        alive = self._alive(lower[suspects], upper[suspects], 0.125 * self.sigma)
-        keep[suspects] = np.isin(labels[suspects], labels[suspects[alive]])
-        for members in clusters_of(labels[suspects]):
-            cluster = suspects[members]
+        boxes = np.concatenate(suspects)
+        alive = self._alive(lower[boxes], upper[boxes], 0.125 * self.sigma)
+        keep[boxes] = np.isin(labels[boxes], labels[boxes[alive]])
+        for cluster in suspects:
             if not keep[cluster[0]] or self._has_root(lower[cluster], upper[cluster]):
                 continue
             sigma = 0.125 * self.sigma
@@ -403,13 +413,14 @@ class _Separation:
         return _meeting(lower, upper, alive_lower, alive_upper)
 
     def _has_root(self, lower: Array, upper: Array) -> bool:
-        """Whether Newton's method finds a root near one of the first boxes of a cluster."""
-        for low, high in zip(lower[:STARTS], upper[:STARTS], strict=True):
-            middle = 0.5 * (low + high)
-            x = self.certifier.equations.newton(middle)
-            if x is not None and np.all(np.abs(x - middle) <= 0.75 * (high - low) + 1e-6):
-                return True
-        return False
+        """Whether Newton's method finds a root in the ranges near some boxes of a cluster."""
+        picks = np.linspace(0, len(lower) - 1, min(STARTS, len(lower))).astype(int)
+        middle = 0.5 * (lower[picks] + upper[picks])
+        x, came = self.certifier.equations.newton_all(middle)
+        near = np.abs(x - middle) <= 0.75 * (upper - lower)[picks] + 1e-6
+        s = self.system
+        near &= s.cyclic | ((x >= s.lower - 1e-9) & (x <= s.upper + 1e-9))
+        return bool((came & near.all(axis=1)).any())
 
 
 def _meeting(

@@ -15,14 +15,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kin_core.rotations import inverse_transform
+from kin_solvers.fast_kernels import LOOP, LoopTables
 from kin_solvers.folding import UNIT_ROUNDOFF, Folded, fold
+from kin_solvers.hulls import make_arcs
 from kin_solvers.mechanism import Constant, Loop, Mechanism
+from kin_solvers.products import FACTOR, HALF, make_joints
 
 __all__ = ["UNIT_ROUNDOFF", "System", "row_bounds"]
 
@@ -38,7 +40,7 @@ NARROW_NORM = 1.3
 #: Lengths are scaled so that what is unknown of them is at most this part of a unit: where all
 #: lengths cancel, what is left of them must not be scaled up to look like a mechanism.
 MOST_UNKNOWN = 2.0**-20
-#: Padding of a travel's hull (``fast_kernels.PAD``), generously.
+#: Padding of a travel's hull (``hulls.PAD``), generously.
 _TRAVEL_PAD = 2e-14
 
 
@@ -55,7 +57,7 @@ def row_bounds(
         growth: Largest norm of a hull vertex to the power of the number of motions of a side.
 
     Returns:
-        Bounds for the rows of R, t, 2 t'R and |t|^2, in the order of ``conformal``, shape (16,).
+        Bounds for the rows of R, t, 2 t'R and |t|^2, in the order of ``_conformal``, shape (16,).
     """
     rounding = BOUND_CONSTANT * UNIT_ROUNDOFF * steps
     T, alpha, beta = reach, rotation, translation
@@ -130,24 +132,33 @@ class System:
         return np.asarray(self.reach <= 1e-12 + 4.0 * self.unknown[:, 1])
 
     @property
-    def tables(self) -> tuple[NDArray[Any], ...]:
-        """The arrays in the order in which the fast kernels take them."""
-        shared = np.zeros(self.size, dtype=np.int64)
-        for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True):
-            shared[np.unique(self.factor_variable[a:b])] += 1
-        return (
-            self.translation,
-            self.cyclic,
-            self.offsets,
-            self.factor_variable,
-            self.C,
-            self.C_inverse,
-            self.C_first,
-            self.point,
-            self.reach,
-            self.delta_wide,
-            self.delta_narrow,
-            shared,
+    def tables(self) -> LoopTables:
+        """What the kernels of the fast method take."""
+        arcs = make_arcs(self.translation, self.cyclic)
+        arcs["shared"] = 0
+        loops = np.zeros(len(self.point), dtype=LOOP)
+        halves = np.zeros((len(loops), 2), dtype=HALF)
+        lengths = np.diff(self.offsets)
+        loops["first"], loops["length"] = self.offsets[:-1], lengths
+        loops["point"], loops["C_first"] = self.point, self.C_first
+        loops["delta"] = np.stack([self.delta_narrow, self.delta_wide], axis=1)
+        halves["length"] = np.stack([lengths // 2, lengths - lengths // 2], axis=1)
+        halves["first"] = np.stack([self.offsets[:-1], self.offsets[:-1] + lengths // 2], axis=1)
+        width = 4 ** max(1, int(halves["length"].max()))
+        halves["start"] = np.arange(2 * len(loops)).reshape(-1, 2) * width
+        factors = np.zeros(len(self.factor_variable), dtype=FACTOR)
+        factors["variable"] = self.factor_variable
+        factors["C"], factors["C_inverse"] = self.C, self.C_inverse
+        for a, b in pairwise(self.offsets):
+            arcs["shared"][np.unique(self.factor_variable[a:b])] += 1
+        return LoopTables(
+            arcs=arcs,
+            loops=loops,
+            factors=factors,
+            joints=make_joints(self.factor_variable),
+            halves=halves,
+            reach=float(self.reach.max()),
+            width=width,
         )
 
     @classmethod

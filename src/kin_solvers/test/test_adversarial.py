@@ -4,14 +4,14 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from kin_solvers import Constant
-from kin_solvers.adversarial import (
+from benchmarks.baselines.cuik_adversarial import (
     KERNELS,
     adversarial_campaign,
     hard_loop,
     hard_planar,
     hard_platform,
 )
+from kin_solvers import Constant
 from kin_solvers.folding import SPREAD
 from kin_solvers.planar import PlanarSystem
 from kin_solvers.platform import PlatformSystem

@@ -1,4 +1,4 @@
-"""A pytest fixture for tests of nodes over real DDS.
+"""Pytest fixtures for tests of nodes over real DDS, and of the full stack.
 
 Each test gets a ROS domain of its own, held by a socket for as long as the test runs, so that
 tests on one machine never hear each other.
@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
@@ -34,7 +34,10 @@ from rclpy.qos import QoSProfile
 from kin_ros.executor import make_executor
 from kin_ros.qos import SERVICE, STATE
 
-__all__ = ["RosGraph", "ros", "wait_until"]
+if TYPE_CHECKING:
+    from kin_testing.running_stack import RunningStack
+
+__all__ = ["RosGraph", "full_stack", "ros", "wait_until"]
 
 # Wrong types in messages raise where they are made.
 os.environ.setdefault("ROS_PYTHON_CHECK_FIELDS", "1")
@@ -299,3 +302,13 @@ def ros() -> Iterator[RosGraph]:
             yield graph
         finally:
             graph.close()
+
+
+@pytest.fixture(scope="session")
+def full_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+    """The full stack as a user launches it; one for all tests, each leaves it in good health."""
+    from kin_testing.running_stack import running_stack
+
+    log = tmp_path_factory.mktemp("stack") / "log.txt"
+    with running_stack(log, timeout=600.0) as running:
+        yield running

@@ -7,22 +7,23 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
-from kin_interfaces.srv import CheckReady
+from domain_coordinator import domain_id
+from kin_interfaces.msg import NodeState, SolveStatus, StackState
+from kin_interfaces.srv import SetController
 from lifecycle_msgs.srv import GetState
 
 from kin_core.errors import NotConverged, SolveTimeout, Unreachable
 from kin_ros.client import Client, open_client
 from kin_ros.messages import fill, find_type
+from kin_ros.qos import LATCHED
 from kin_tools.check import Question, read_questions
 from kin_tools.launch import find_launch_file
-from kin_tools.launch_xml import load_launch_file
 
 __all__ = ["RunningStack", "find_message", "running_stack"]
 
@@ -100,35 +101,49 @@ class RunningStack:
         )
         return str(answer.current_state.label)
 
-    def wait_ready(self, timeout: float = 240.0) -> None:
-        """Wait until the monitor says that every expected node is active.
+    def active(self, node: str) -> bool:
+        """Whether a node says so; a short question, for one that goes to a dead node is lost."""
+        try:
+            return self.state(node, 2.0) == "active"
+        except (SolveTimeout, Unreachable):
+            return False
 
-        A node that is active and reports a fault counts: the controller stops safely when it loses
-        its arm, which on a busy machine happens.
+    def reset_controller(self) -> None:
+        """Lead the controller out of a safe stop: a killed arm or a busy machine leads it there."""
+        request = SetController.Request(reset=True)
+        service = f"{self._controller}/set_controller"
+        self.client.call(service, SetController, request, wait=60.0, timeout=60.0)
+
+    @property
+    def _controller(self) -> str:
+        return next(name for name in self.names if name.endswith("/ft_controller"))
+
+    def answer_everything(self, attempts: int = 10) -> None:
+        """See that every node answers the questions of ``up --check`` with SUCCESS.
+
+        Only the controller may need more than one attempt, and the monitor, which names it then.
 
         Raises:
-            NotConverged: It does not; with the monitor's sentence, and the end of the log.
+            NotConverged: One of them does not.
         """
-        monitor = next(name for name in self.names if name.endswith("/stack_monitor"))
-        deadline = time.monotonic() + timeout
-        sentence = "the monitor did not answer"
-        while time.monotonic() < deadline and self.process.poll() is None:
-            try:
-                # Short questions: one that goes to a monitor which was killed is never answered.
-                answer = self.client.call(
-                    f"{monitor}/check_ready",
-                    CheckReady,
-                    CheckReady.Request(wait=1.0),
-                    wait=2.0,
-                    timeout=4.0,
-                )
-            except (SolveTimeout, Unreachable):
+        for question in self.questions:
+            if question.source == "lifecycle":
                 continue
-            if not (answer.missing or answer.silent or answer.starting):
-                return
-            sentence = answer.status.message
-        tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-40:])
-        raise NotConverged(f"not ready: {sentence}\n{tail}")
+            kind = find_type(question.kind, "srv")
+            request = fill(kind.Request(), question.request)
+            for field, seconds in (("timeout", 100.0), ("wait", 5.0)):  # enough when it is busy
+                if hasattr(request, field):
+                    setattr(request, field, seconds)
+            for _ in range(attempts):
+                status = self.client.call(
+                    question.service, kind, request, wait=60.0, timeout=120.0
+                ).status
+                faulty = question.node == self._controller or self._controller in status.message
+                if status.code == SolveStatus.SUCCESS or not faulty:
+                    break
+                self.reset_controller()
+            if status.code != SolveStatus.SUCCESS:
+                raise NotConverged(f"{question.service}: {status.message}")
 
     def services(self) -> dict[str, str]:
         """Names and types of the services that the nodes offer on top of those of every node."""
@@ -178,13 +193,7 @@ class RunningStack:
 
     def stop(self) -> int:
         """End it as Ctrl-C would; the exit code."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
-        try:
-            return int(self.process.wait(60.0))
-        except psutil.TimeoutExpired:
-            self.process.kill()
-            return int(self.process.wait(30.0))
+        return _stop(self.process)
 
 
 @contextlib.contextmanager
@@ -195,7 +204,6 @@ def running_stack(
     domain: int | None = None,
     environment: Mapping[str, str] | None = None,
     timeout: float = 240.0,
-    file: Path | None = None,
 ) -> Iterator[RunningStack]:
     """Launch the full stack, wait until it is ready, and end it after the block.
 
@@ -205,17 +213,13 @@ def running_stack(
         domain: ROS domain; None for one that nobody else on this machine uses.
         environment: Variables on top of this process's.
         timeout: Longest time until all nodes are active [s].
-        file: Another launch file.
 
     Raises:
         NotConverged: The stack did not become ready.
     """
-    from domain_coordinator import domain_id
-
     given = dict(arguments or {})
-    path = file or find_launch_file(["kin_bringup", "full_stack.launch.xml"])[0]
-    plan = load_launch_file(path, given)
-    questions = read_questions(path.parent / "config" / "check", plan.node_names)
+    namespace = f"/{given['namespace']}" if given.get("namespace") else ""
+    path, _ = find_launch_file(["kin_bringup", "full_stack.launch.xml"])
     with contextlib.ExitStack() as stack:
         number = stack.enter_context(domain_id()) if domain is None else domain
         out = stack.enter_context(log.open("w"))
@@ -227,8 +231,42 @@ def running_stack(
             stdin=subprocess.DEVNULL,
             env={**os.environ, "ROS_DOMAIN_ID": str(number), **(environment or {})},
         )
+        stack.callback(_stop, process)
         client = stack.enter_context(open_client("stack", domain=number))
-        running = RunningStack(process, client, plan.node_names, questions, log)
-        stack.callback(running.stop)
-        running.wait_ready(timeout)
-        yield running
+        names = _wait_ready(process, client, f"{namespace}/stack_state", timeout, log)
+        questions = read_questions(path.parent / "config" / "check", names)
+        yield RunningStack(process, client, names, questions, log)
+
+
+def _wait_ready(
+    process: psutil.Popen, client: Client, topic: str, timeout: float, log: Path
+) -> list[str]:
+    """Wait until the monitor says that every expected node is active; their full names.
+
+    A node that is active and reports a fault counts: the controller stops safely when it loses
+    its arm, which on a busy machine happens.
+    """
+    heard: list[StackState] = []
+    subscription = client.node.create_subscription(StackState, topic, heard.append, LATCHED)
+    away = (NodeState.STARTING, NodeState.SILENT, NodeState.MISSING)
+
+    def ready() -> bool:
+        return bool(heard) and not any(n.expected and n.health in away for n in heard[-1].nodes)
+
+    good = client.spin_until(ready, timeout, lambda: process.poll() is not None)
+    client.node.destroy_subscription(subscription)
+    if good:
+        return [node.name for node in heard[-1].nodes if node.expected]
+    sentence = heard[-1].message if heard else "the monitor said nothing"
+    tail = "\n".join(log.read_text(errors="replace").splitlines()[-40:])
+    raise NotConverged(f"not ready: {sentence}\n{tail}")
+
+
+def _stop(process: psutil.Popen) -> int:
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+    try:
+        return int(process.wait(60.0))
+    except psutil.TimeoutExpired:
+        process.kill()
+        return int(process.wait(30.0))

@@ -19,14 +19,9 @@ from rclpy.task import Future
 
 from kin_ros.client import open_client
 from kin_ros.messages import to_plain
-from kin_testing.fuzz import (
-    Fuzzer,
-    FuzzReport,
-    ParameterDraw,
-    fuzz_parameters,
-    fuzz_service,
-    fuzz_topic,
-)
+from kin_testing.fuzz import FuzzReport, fuzz_parameters, fuzz_service, fuzz_topic
+from kin_testing.malformed import Fuzzer
+from kin_testing.malformed_parameters import ParameterDraw
 
 
 def classes(module):

@@ -1,19 +1,22 @@
-"""``python -m kin_tools.launch``: run a ROS 2 XML launch file without ``ros2 launch``."""
+"""``python -m kin_tools.launch``: run a ROS 2 launch file, also without ``ros2 launch``."""
 
 from __future__ import annotations
 
 import kin_core.interrupts  # isort: skip  # noqa: F401 (before all else)
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kin_tools.claims import NameTaken, claim_names
 from kin_tools.errors import ArgumentProblem, ToolError
 from kin_tools.guard import Front
-from kin_tools.launch_xml import Argument, LaunchPlan, load_launch_file, show_arguments
+from kin_tools.native import native_launcher, run_native
 from kin_tools.options import launch_parser
-from kin_tools.runner import make_supervisor
-from kin_tools.substitution import Scope, SubstitutionError
+
+if TYPE_CHECKING:
+    from kin_tools.launch_xml import Argument, LaunchPlan
 
 __all__ = ["main", "parse_launch_arguments"]
 
@@ -41,8 +44,10 @@ def find_launch_file(words: list[str]) -> tuple[Path, list[str]]:
     """
     if len(words) >= 2 and ":=" not in words[1] and not Path(words[0]).is_file():
         package, name = words[0], words[1]
+        from kin_tools.substitution import SubstitutionError, find_share
+
         try:
-            share = Path(Scope({}, {}, Path()).find_share(package))
+            share = Path(find_share(package))
         except SubstitutionError as error:
             raise ArgumentProblem("", str(error)) from None
         matches = sorted(path for path in share.rglob(name) if path.is_file())
@@ -82,6 +87,16 @@ def warn(plan: LaunchPlan) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
     options = launch_parser().parse_args(argv)
+    log_root: Path | None = options.log_dir
+    ros2 = native_launcher()
+    if ros2 is not None:
+        if log_root is not None:
+            os.environ["ROS_LOG_DIR"] = str(log_root.absolute())
+        words = [*options.words, *(["--show-args"] if options.show_args else [])]
+        return Front(lambda lifeline: run_native(ros2, words, lifeline)).finish()
+    from kin_tools.launch_xml import load_launch_file, show_arguments
+    from kin_tools.runner import make_supervisor
+
     try:
         file, rest = find_launch_file(options.words)
         if options.show_args:
@@ -92,7 +107,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"[launch] {error}", file=sys.stderr)
         return 2
     warn(plan)
-    log_root: Path | None = options.log_dir
     try:
         with claim_names(plan.node_names):
             return Front(lambda end: make_supervisor(plan.processes, end, log_root).run()).finish()

@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kin_tools.guard import die_with_parent
-from kin_tools.process_spec import ProcessSpec
+from ament_index_python.packages import get_package_prefix
 
-__all__ = ["compile_kernels", "main"]
+from kin_tools.guard import die_with_parent
+
+__all__ = ["compile_kernels", "kernel_programs", "main"]
 
 #: Programs that compile at the same time; a compiler uses one processor.
 _AT_ONCE = 2
@@ -27,20 +28,29 @@ _AT_ONCE = 2
 _LONGEST = ("continuum_ik", "ft_controller", "kin_solvers", "hier_ik", "gpu_kinematics")
 
 
-def compile_kernels(processes: Iterable[ProcessSpec], say: Callable[[str], None]) -> None:
+def kernel_programs() -> list[str]:
+    """The programs of all nodes that have kernels; each knows ``--compile``."""
+    return [
+        str(program)
+        for package in _LONGEST
+        for program in sorted(Path(get_package_prefix(package), "lib", package).glob("*_node"))
+    ]
+
+
+def compile_kernels(programs: Iterable[str], say: Callable[[str], None]) -> None:
     """Have every node compile that has not since its package changed.
 
     A node that cannot is left to say so when it is started.
 
     Args:
-        processes: The nodes of the stack; each of their programs knows ``--compile``.
+        programs: Programs of nodes; each knows ``--compile``.
         say: Prints a line.
     """
     cache = os.environ.get("NUMBA_CACHE_DIR", "")
     if not cache:
         return
-    programs = sorted({spec.program[0] for spec in processes if spec.ros is not None}, key=_rank)
-    waiting = [program for program in programs if not _compiled(Path(cache), program)]
+    ordered = sorted(set(programs), key=_rank)
+    waiting = [program for program in ordered if not _compiled(Path(cache), program)]
     if not waiting:
         return
     say("compiling the kernels (minutes; once after each change of a package)")
@@ -116,13 +126,8 @@ def _compiled(cache: Path, program: str) -> bool:
 
 def main() -> int:
     """Compile what the full stack needs, as ``./kinstack test`` does before the tests."""
-    from kin_tools.launch import find_launch_file
-    from kin_tools.launch_xml import load_launch_file
-
-    file, _ = find_launch_file(["kin_bringup", "full_stack.launch.xml"])
-    plan = load_launch_file(file, {})
     try:
-        compile_kernels(plan.processes, lambda line: print(f"kinstack: {line}", flush=True))
+        compile_kernels(kernel_programs(), lambda line: print(f"kinstack: {line}", flush=True))
     except KeyboardInterrupt:
         return 130
     return 0

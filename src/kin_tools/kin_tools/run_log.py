@@ -106,7 +106,7 @@ class Screen:
         self.quiet = quiet
         self.gone = False
         self._seen: dict[str, int] = {}
-        self._kinds: dict[tuple[str, str], float] = {}
+        self.kinds: dict[tuple[str, str], float] = {}
 
     def wants(self, label: str, text: str, *, error: bool) -> bool:
         """Whether a line that a process wrote belongs on this screen."""
@@ -117,11 +117,11 @@ class Screen:
             return False
         kind = (label, re.sub(r"\d+", "#", text))
         now = time.monotonic()
-        if now - self._kinds.get(kind, -_AGAIN) < _AGAIN:
+        if now - self.kinds.get(kind, -_AGAIN) < _AGAIN:
             return False
-        if len(self._kinds) >= _MOST_KINDS:
-            self._kinds.clear()
-        self._kinds[kind] = now
+        if len(self.kinds) >= _MOST_KINDS:
+            self.kinds.clear()
+        self.kinds[kind] = now
         return True
 
     def _mark(self, label: str, colour: int | None) -> str:

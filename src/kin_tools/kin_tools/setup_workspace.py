@@ -349,7 +349,7 @@ class Workspace:
         ]
         command += ["--cmake-args", "-DBUILD_TESTING=OFF", f"-DPython3_EXECUTABLE={self.python}"]
         if not self.native:
-            command += ["-DKIN_INTERFACES_WITHOUT_CPP=ON"]
+            command += ["-DKIN_INTERFACES_FOR_WHEELS=ON"]
         log = self.cache / "colcon.log"
         with (
             open(log, "w") as out,

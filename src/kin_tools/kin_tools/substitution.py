@@ -54,7 +54,7 @@ class Call:
 Template: TypeAlias = "tuple[Text | Call, ...]"
 
 
-def _find_share(package: str) -> str:
+def find_share(package: str) -> str:
     from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
 
     try:
@@ -82,7 +82,7 @@ class Scope:
     configurations: dict[str, str]
     environment: Mapping[str, str]
     directory: Path
-    find_share: Callable[[str], str] = _find_share
+    find_share: Callable[[str], str] = find_share
     read: set[str] = field(default_factory=set)
 
 

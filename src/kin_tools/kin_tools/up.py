@@ -5,59 +5,86 @@ from __future__ import annotations
 import kin_core.interrupts  # isort: skip  # noqa: F401 (before all else)
 import contextlib
 import os
-import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kin_core.errors import InvalidInput
-from kin_tools.check import Question, read_questions
+from kin_tools import launch
+from kin_tools.check import read_questions
 from kin_tools.claims import NameTaken, claim_names
 from kin_tools.errors import ArgumentProblem
 from kin_tools.guard import Front
 from kin_tools.launch import find_launch_file, parse_launch_arguments
-from kin_tools.launch_xml import LaunchPlan, load_launch_file, show_arguments
+from kin_tools.native import monitored_names, native_launcher, run_native
 from kin_tools.options import up_parser
-from kin_tools.precompile import compile_kernels
-from kin_tools.runner import make_supervisor
+from kin_tools.precompile import compile_kernels, kernel_programs
+
+if TYPE_CHECKING:
+    from kin_ros.client import Client
 
 __all__ = ["main"]
 
 
-def _refuse_unused(plan: LaunchPlan, file: Path) -> None:
+@dataclass(frozen=True)
+class _Stack:
+    """What is to be started.
+
+    Attributes:
+        supervise: Starts it and stays until it has ended; see :class:`Front`.
+        claimed: Names of nodes that must not run yet.
+        programs: Programs whose kernels are compiled first.
+        find_names: Full names of all nodes, as soon as they are known.
+    """
+
+    supervise: Callable[[int], int]
+    claimed: Sequence[str]
+    programs: Iterable[str]
+    find_names: Callable[[Client, Callable[[], bool]], list[str]]
+
+
+def _read_stack(file: Path, arguments: dict[str, str], quiet: bool) -> _Stack:
+    """The stack as our own reader of launch files finds it.
+
+    Raises:
+        InvalidInput: The file or an argument cannot be used.
+    """
+    from kin_tools.launch_xml import load_launch_file, show_arguments
+    from kin_tools.runner import make_supervisor
+
+    plan = load_launch_file(file, arguments)
     known = [argument.name for argument in show_arguments(file)]
     for name in plan.unused:
         close = get_close_matches(name, known, 1)
         hint = f"; did you mean {close[0]}?" if close else ""
         raise ArgumentProblem(name, f"is not an argument{hint} (there are {', '.join(known)})")
-
-
-def _native_launcher() -> str | None:
-    """``ros2`` of a sourced ROS 2, if the wheels are not asked for."""
-    if not os.environ.get("ROS_DISTRO") or os.environ.get("KINSTACK_WHEELS") == "1":
-        return None
-    return shutil.which("ros2")
-
-
-def _run_native(ros2: str, file: Path, words: Sequence[str], lifeline: int, quiet: bool) -> int:
-    """Have ``ros2 launch`` do it, under the same guard as our own runner."""
-    from kin_tools.process_spec import ProcessSpec
-
-    # ros2 launch gives its nodes 5 s until SIGTERM and 5 s more until SIGKILL.
-    spec = ProcessSpec(
-        "ros2",
-        (ros2, "launch", str(file), *words),
-        output="screen",
-        sigterm_timeout=12.0,
-        sigkill_timeout=5.0,
+    return _Stack(
+        lambda lifeline: make_supervisor(plan.processes, lifeline, quiet=quiet).run(),
+        plan.node_names,
+        [spec.program[0] for spec in plan.processes if spec.ros is not None],
+        lambda *_: plan.node_names,
     )
-    return make_supervisor([spec], lifeline, quiet=quiet).run()
 
 
-def _say_who_can_see() -> None:
+def _native_stack(ros2: str, file: Path, arguments: dict[str, str], quiet: bool) -> _Stack:
+    """The stack that ``ros2 launch`` starts; its monitor tells which nodes there are."""
+    given = arguments.get("namespace", "").strip("/")
+    namespace = f"/{given}" if given else ""
+    words = [str(file), *(f"{name}:={value}" for name, value in arguments.items())]
+    return _Stack(
+        lambda lifeline: run_native(ros2, words, lifeline, quiet=quiet),
+        [f"{namespace}/stack_monitor"],
+        kernel_programs(),
+        lambda client, stop: monitored_names(client, namespace, stop),
+    )
+
+
+def _warn_if_visible() -> None:
     """Warn where the nodes can be seen from other machines: a sourced ROS 2 asks for that."""
     reach = (os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE") or "SUBNET").upper()
     if reach not in ("LOCALHOST", "OFF"):
@@ -90,6 +117,8 @@ def _own_domain(wanted: bool) -> Iterator[None]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
     options = up_parser().parse_args(argv)
+    ros2 = native_launcher()
+    quiet = not options.verbose
     try:
         words = (
             [options.launch_file]
@@ -98,40 +127,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         file, _ = find_launch_file(words)
         if options.show_args:
-            from kin_tools.launch import arguments_text
-
-            print(arguments_text(show_arguments(file)))
-            return 0
-        plan = load_launch_file(file, parse_launch_arguments(options.words))
-        _refuse_unused(plan, file)
-        folder = file.parent / "config" / "check"
-        questions = read_questions(folder, plan.node_names) if options.check else []
+            return launch.main([str(file), "--show-args"])
+        arguments = parse_launch_arguments(options.words)
+        if ros2 is None:
+            stack = _read_stack(file, arguments, quiet)
+        else:
+            stack = _native_stack(ros2, file, arguments, quiet)
+        checks = file.parent / "config" / "check"
+        if options.check:
+            read_questions(checks, [])  # what is wrong with them is told before anything starts
     except InvalidInput as error:
         print(f"kinstack: {error}", file=sys.stderr)
         return 2
-    ros2 = _native_launcher()
     if not options.launch_file:
         try:
-            compile_kernels(plan.processes, lambda line: print(f"kinstack: {line}", flush=True))
+            compile_kernels(stack.programs, lambda line: print(f"kinstack: {line}", flush=True))
         except KeyboardInterrupt:
             print("kinstack: interrupted", file=sys.stderr)
             return 130
-    _say_who_can_see()
-    quiet = not options.verbose
-
-    def supervise(lifeline: int) -> int:
-        if ros2 is None:
-            return make_supervisor(plan.processes, lifeline, quiet=quiet).run()
-        return _run_native(ros2, file, options.words, lifeline, quiet)
-
+    _warn_if_visible()
     try:
-        with _own_domain(options.check), claim_names(plan.node_names):
+        with _own_domain(options.check), claim_names(stack.claimed):
             started = time.monotonic()
-            front = Front(supervise)
+            front = Front(stack.supervise)
             try:
                 if options.check:
-                    return _check(front, plan, questions, started, options.timeout)
-                return _watch(front, plan, started)
+                    return _check(front, stack, checks, started, options.timeout)
+                return _watch(front, stack, started)
             except BaseException:
                 front.send(signal.SIGINT)
                 front.finish()
@@ -141,21 +163,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _watch(front: Front, plan: LaunchPlan, started: float) -> int:
+def _watch(front: Front, stack: _Stack, started: float) -> int:
     from kin_ros.client import open_client
     from kin_tools.progress import Reporter
 
+    def stopped() -> bool:
+        return bool(front.signalled) or front.poll() is not None
+
     with open_client("up") as client:
-        reporter = Reporter(client, plan.node_names, started)
-        while front.wait(0.0) is None and not front.signalled:
+        names = stack.find_names(client, stopped)
+        reporter = Reporter(client, names, started)
+        while not stopped():
             reporter.turn()
         reporter.close()
     return front.finish()
 
 
-def _check(
-    front: Front, plan: LaunchPlan, questions: list[Question], started: float, timeout: float
-) -> int:
+def _check(front: Front, stack: _Stack, checks: Path, started: float, timeout: float) -> int:
     from kin_ros.client import open_client
     from kin_tools.check import ask_all, table
     from kin_tools.progress import Reporter
@@ -163,13 +187,17 @@ def _check(
     def stopped() -> bool:
         return bool(front.signalled) or front.poll() is not None
 
+    def late() -> bool:
+        return stopped() or time.monotonic() - started > timeout
+
     good = False
     with open_client("check") as client:
-        reporter = Reporter(client, plan.node_names, started)
-        while not reporter.ready and not stopped() and time.monotonic() - started < timeout:
+        names = stack.find_names(client, late)
+        reporter = Reporter(client, names, started)
+        while not reporter.ready and not late():
             reporter.turn()
         if reporter.ready:
-            answers = ask_all(client, questions, stopped)
+            answers = ask_all(client, read_questions(checks, names), stopped)
             good = all(answer.good for answer in answers)
             print(table(answers), flush=True)
         elif not front.signalled:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kin_tools import LaunchError, load_launch_file
+from kin_tools.errors import LaunchError
+from kin_tools.launch_xml import load_launch_file
 
 VECTORS = json.loads((Path(__file__).parent / "data" / "launch_vectors.json").read_text())
 

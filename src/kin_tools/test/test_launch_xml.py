@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from kin_tools import LaunchError, load_launch_file, show_arguments
+from kin_tools.errors import LaunchError
+from kin_tools.launch_xml import load_launch_file, show_arguments
 from kin_tools.process_spec import join_namespace
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -195,3 +196,56 @@ def test_colcon_test_works(tmp_path):
     ran = ElementTree.parse(build / "kin_core" / "pytest.xml").getroot().find("testsuite")
     assert int(ran.get("tests")) > 5
     assert int(ran.get("failures")) + int(ran.get("errors")) == 0
+
+
+#: What stands for ``ros2 launch``: it writes down how it was called and has our runner do it, which
+#: does not see the claims of the one who called.
+ROS2 = """#!/bin/sh
+echo "$@" > {called}
+shift
+ROS_DISTRO= XDG_RUNTIME_DIR={folder} exec {python} -m kin_tools.launch "$@"
+"""
+#: A command of ours in a Python that cannot read launch files.
+WITHOUT_READER = """
+import runpy, sys
+sys.modules["kin_tools.launch_xml"] = None
+sys.argv = sys.argv[1:]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
+OFF = [f"{name}:=false" for name in ("cuik", "ft", "delta", "continuum", "hier", "dashboard")]
+
+
+@pytest.mark.parametrize(
+    ("words", "called", "said"),
+    [
+        (["up", "--check", "namespace:=ward", *OFF],
+         r"full_stack\.launch\.xml namespace:=ward cuik", "/ward/stack_monitor  check_ready"),
+        (["up", "--show-args"], r"full_stack\.launch\.xml --show-args", "use_sim_time"),
+        (["launch", "kin_bringup", "monitor.launch.xml", "--show-args"],
+         "kin_bringup monitor.launch.xml --show-args", "expected"),
+    ],
+)  # fmt: skip
+def test_with_a_ros_sourced_ros2_launch_alone_reads_launch_files(words, called, said, tmp_path):
+    ros2 = tmp_path / "ros2"
+    ros2.write_text(ROS2.format(called=tmp_path / "called", folder=tmp_path, python=sys.executable))
+    ros2.chmod(0o755)
+    environment = {
+        **os.environ,
+        "ROS_DISTRO": "jazzy",
+        "KINSTACK_WHEELS": "",
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "ROS_LOG_DIR": str(tmp_path / "log"),
+    }
+    for name in ("ROS_DOMAIN_ID", "NUMBA_CACHE_DIR"):
+        environment.pop(name, None)
+    ran = subprocess.run(
+        [sys.executable, "-c", WITHOUT_READER, f"kin_tools.{words[0]}", *words[1:]],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert re.search(called, (tmp_path / "called").read_text())
+    assert said in ran.stdout, ran.stdout + ran.stderr
+    assert words[1] != "--check" or "every node answered" in ran.stdout

@@ -40,4 +40,4 @@ def test_lines_without_end_take_no_memory_without_end():
     screen = Screen({}, quiet=True)
     for k in range(5000):
         screen.wants("n", "error " + "x" * k, error=True)
-    assert len(screen._kinds) <= 1000
+    assert len(screen.kinds) <= 1000

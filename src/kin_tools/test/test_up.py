@@ -4,12 +4,9 @@ import contextlib
 import os
 import pty
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import threading
-import time
 import urllib.request
 from pathlib import Path
 
@@ -20,9 +17,7 @@ from ament_index_python.packages import get_package_share_directory
 from kin_core.errors import InvalidInput
 from kin_tools.check import Answer, Question, read_questions, table
 from kin_tools.launch_xml import load_launch_file, show_arguments
-from kin_tools.precompile import compile_kernels
-from kin_tools.process_spec import ProcessSpec, RosArguments
-from kin_tools.up import _say_who_can_see, main
+from kin_tools.up import _warn_if_visible, main
 
 SYSTEMS = ("cuik", "ft", "delta", "continuum", "hier")
 ONLY_MONITOR = [f"{system}:=false" for system in (*SYSTEMS, "dashboard")]
@@ -256,7 +251,7 @@ def test_bad_arguments(words, sentence, capsys):
 def test_says_when_other_machines_can_see_the_nodes(reach, seen, monkeypatch, capsys):
     """A sourced ROS 2 sets the range to SUBNET, where nobody has chosen one."""
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", reach)
-    _say_who_can_see()
+    _warn_if_visible()
     assert ("other machines can find these nodes" in capsys.readouterr().out) == seen
 
 
@@ -307,100 +302,3 @@ def test_time_is_not_spent_on_imports():
     code = "import sys, kin_tools.up; print({'rclpy', 'numba', 'scipy'} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
-
-
-NODE = """#!{python}
-import sys, time
-if "--compile" in sys.argv:
-    with open({log!r}, "a") as log:
-        print("begin", file=log, flush=True)
-    time.sleep({seconds})
-    sys.exit({code})
-"""
-
-
-@pytest.fixture
-def workspace(tmp_path, monkeypatch):
-    """A numba cache as set-up leaves it, and a way to make programs of its packages."""
-    cache = tmp_path / "cache" / "numba"
-    stamps = cache.parent / "numba-stamps"
-    for folder in (cache, stamps):
-        folder.mkdir(parents=True)
-    (stamps / "kin_core").write_text("common 1")
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache))
-
-    def program(package, seconds=0.0, code=0):
-        file = tmp_path / "lib" / package / f"{package}_node"
-        file.parent.mkdir(parents=True)
-        log = tmp_path / f"{package}.log"
-        log.touch()
-        file.write_text(
-            NODE.format(python=sys.executable, log=str(log), seconds=seconds, code=code)
-        )
-        file.chmod(0o755)
-        (stamps / package).write_text(f"{package} 1")
-        return ProcessSpec(package, (str(file),), RosArguments()), log
-
-    program.stamps = stamps
-    return program
-
-
-def test_kernels_are_compiled_once_and_again_after_a_change(workspace):
-    good, good_log = workspace("good")
-    bad, bad_log = workspace("bad", code=1)
-    said = []
-    for _ in range(2):
-        compile_kernels([good, bad], said.append)
-    assert good_log.read_text() == "begin\n"
-    assert bad_log.read_text() == "begin\n" * 2  # what failed is tried again
-    (workspace.stamps / "good").write_text("good 2")
-    compile_kernels([good], said.append)
-    (workspace.stamps / "kin_core").write_text("common 2")
-    compile_kernels([good], said.append)
-    assert good_log.read_text() == "begin\n" * 3
-    assert len(said) == 4
-
-
-def test_a_first_node_without_kernels_has_no_cache_to_find(workspace, monkeypatch, tmp_path):
-    spec, log = workspace("plain")
-    shutil.rmtree(tmp_path / "cache" / "numba")
-    compile_kernels([spec], lambda line: None)
-    compile_kernels([spec], lambda line: None)
-    assert log.read_text() == "begin\n"
-
-
-def test_a_foreign_program_is_not_asked_to_compile(workspace, tmp_path):
-    spec, log = workspace("ours")
-    (workspace.stamps / "ours").unlink()
-    compile_kernels([spec], pytest.fail)
-    assert log.read_text() == ""
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_compilers_end_with_the_one_who_started_them(workspace, number):
-    spec, log = workspace("slow", seconds=600)
-    code = (
-        "from kin_tools.precompile import compile_kernels\n"
-        "from kin_tools.process_spec import ProcessSpec, RosArguments\n"
-        f"compile_kernels([ProcessSpec('slow', ({spec.program[0]!r},), RosArguments())], print)\n"
-    )
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
-    while not log.read_text():
-        assert process.poll() is None
-        time.sleep(0.05)
-    family = psutil.Process(process.pid).children(recursive=True)
-    assert family
-    process.send_signal(number)
-    process.communicate(timeout=30)
-    _, alive = psutil.wait_procs(family, timeout=30)
-    assert not alive
-
-
-def test_an_interrupt_ends_the_compilers(workspace):
-    spec, _ = workspace("slow", seconds=600)
-    me = psutil.Process()
-    timer = threading.Timer(2.0, signal.raise_signal, [signal.SIGINT])
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        compile_kernels([spec], lambda line: None)
-    assert not [c for c in me.children() if any("slow_node" in word for word in c.cmdline())]

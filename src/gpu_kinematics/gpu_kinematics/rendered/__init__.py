@@ -1,1 +1,0 @@
-"""Rendered from kernels.py by render.py; do not edit: python -m gpu_kinematics.render."""

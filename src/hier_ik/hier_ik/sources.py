@@ -1,0 +1,73 @@
+"""Linkages from any source: a text, a file, a file below a folder, or a tower."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hier_ik.files import load_linkage
+from hier_ik.linkage import Linkage
+from hier_ik.mjcf import load_mjcf_linkage
+from hier_ik.tower import tower
+from hier_ik.urdf import load_urdf_linkage
+from kin_core import checks
+from kin_core.errors import InvalidInput
+
+__all__ = [
+    "TOWERS",
+    "linkage_from_file",
+    "linkage_from_folder",
+    "linkage_from_text",
+    "preset_tower",
+]
+
+#: Linkages that are built in.
+TOWERS = ("tower", "flat_tower")
+
+
+def preset_tower(name: str, blocks: int) -> Linkage:
+    """A tower by the name of its kind."""
+    checks.one_of("preset", name, TOWERS)
+    return tower(blocks, flat=name == "flat_tower")
+
+
+def linkage_from_text(
+    *, yaml: str = "", urdf: str = "", mjcf: str = "", closures: str = ""
+) -> Linkage:
+    """A linkage from the one text that is given; ``closures`` is a sidecar of a URDF."""
+    if yaml:
+        return load_linkage(yaml)
+    if urdf:
+        return load_urdf_linkage(urdf, closures or None)
+    return load_mjcf_linkage(mjcf)
+
+
+def linkage_from_file(file: Path, closures: str | Path | None = None) -> Linkage:
+    """A linkage from a YAML, URDF or MJCF file.
+
+    Args:
+        file: By its ending: .yaml, .yml, .urdf or .xml.
+        closures: Sidecar of a URDF, as text or file.
+
+    Raises:
+        InvalidInput: No such file, another ending, or what it holds is refused.
+    """
+    if not file.is_file():
+        raise InvalidInput("path", f"there is no file {file.name!r}")
+    if file.suffix in (".yaml", ".yml"):
+        return load_linkage(file)
+    if file.suffix == ".urdf":
+        return load_urdf_linkage(file, closures or None)
+    if file.suffix == ".xml":
+        return load_mjcf_linkage(file)
+    raise InvalidInput("path", f"{file.name!r}: only .yaml, .urdf and .xml are read")
+
+
+def linkage_from_folder(folder: str, path: str, closures: str = "") -> Linkage:
+    """A linkage from a file below a folder; paths that lead out of it are refused."""
+    if not folder:
+        raise InvalidInput("path", "reading files is off; set the parameter linkage_folder")
+    base = Path(folder).resolve()
+    file = (base / path).resolve()
+    if not file.is_relative_to(base):
+        raise InvalidInput("path", "must stay inside the linkage folder")
+    return linkage_from_file(file, closures)

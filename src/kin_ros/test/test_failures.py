@@ -1,0 +1,69 @@
+"""What fails in a node is logged, shown, and over when it works again."""
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from echo_node import Echo
+from rcl_interfaces.msg import Log
+from std_msgs.msg import Float64
+
+from kin_testing.fixtures import wait_until
+
+pytestmark = pytest.mark.node
+
+
+def test_a_bad_message_is_a_warning_and_the_next_is_heard(ros):
+    node = ros.add(Echo, {"gain": 2.0})
+    received = ros.listen(Float64, "output")
+    publisher = ros.publisher(Float64, "input")
+    wait_until(lambda: node.output.get_subscription_count() > 0)
+    publisher.publish(Float64(data=-1.0))
+    wait_until(lambda: "must not be negative" in node.diagnostics.status().message)
+    publisher.publish(Float64(data=3.0))
+    wait_until(lambda: received)
+    assert received[0].data == 6.0
+
+
+def test_a_loop_that_fails_is_logged_shown_and_goes_on(ros):
+    node = ros.add(Echo)
+    logs = ros.listen(Log, "/rosout", 100)
+    ticks = []
+
+    def work():
+        ticks.append(len(ticks))
+        if len(ticks) % 2:
+            raise RuntimeError("broken on purpose")
+
+    loop = node.loop("work", 0.01, work)
+    loop.start()
+    try:
+        wait_until(lambda: len(ticks) > 20, 20.0, "the loop to go on")
+        found = ros.collect(DiagnosticArray, "/diagnostics", 2, 20.0)[-1].status[0]
+        assert found.level == DiagnosticStatus.ERROR
+        assert "loop work: RuntimeError: broken on purpose" in found.message
+        wait_until(lambda: any("broken on purpose" in log.msg for log in logs), 20.0, "a log line")
+        # A line for the first, not one for each.
+        assert len([log for log in logs if "broken on purpose" in log.msg]) <= len(ticks) // 4
+        assert node.guarded["loop work"].failures >= 10
+    finally:
+        loop.stop()
+
+
+def test_what_ends_a_thread_of_a_node_is_shown(ros):
+    node = ros.add(Echo)
+    node.thread("reader", lambda: 1 / 0).join(10.0)
+    assert "thread reader: ZeroDivisionError" in node.diagnostics.status().message
+
+
+def test_a_timer_that_failed_once_recovers(ros, monkeypatch):
+    monkeypatch.setattr("kin_ros.diagnostics._SHOWN", 0.3)
+    node = ros.add(Echo)
+    timer = node.guarded["timer tick"]
+    usual = timer.action
+
+    def once():
+        timer.action = usual
+        raise RuntimeError("broken once")
+
+    timer.action = once
+    wait_until(lambda: "broken once" in node.diagnostics.status().message, 20.0, "the fault")
+    wait_until(lambda: node.diagnostics.status().level == DiagnosticStatus.OK, 20.0, "its end")
