@@ -16,6 +16,7 @@ from numba import njit
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
+from benchmarks.baselines import continuum_tutorial as tutorial
 from benchmarks.harness import Bench
 from continuum_ik import (
     ContinuumRobot,
@@ -25,13 +26,12 @@ from continuum_ik import (
     Rod,
     draw_sweep,
     equations,
-    ladder,
     layout,
     make_pose,
     sweep_workspace,
 )
+from continuum_ik.demo import START, demo_path
 from continuum_ik.path import linearise, load
-from continuum_ik.trajectory import START, benchmark_trajectory
 
 JITTER = 1e-4
 STAGES = {
@@ -44,12 +44,12 @@ STAGES = {
 
 
 def main(bench: Bench) -> None:
-    """Run the ladder, the solver at both tolerances, two streams, and a sweep."""
+    """Run the tutorial, the solver at both tolerances, two streams, and a sweep."""
     rounds = 2 if bench.quick else 10
     rates: dict[str, float] = {}
     for tolerance, name in ((1e-6, "1e6"), (1e-12, "1e12")):
         _one_tolerance(bench, tolerance, name, rounds, rates)
-    _ladder(bench, rates)
+    _stages(bench, rates)
     _two_streams(bench, rounds)
     _accuracy(bench)
     _sweep(bench)
@@ -63,12 +63,12 @@ def _solver(tolerance: float) -> ContinuumSolver:
 
 def _faithful(tolerance: float):
     """Return a function that follows the benchmark path once, and the answers it fills."""
-    path = ladder.benchmark_positions()
-    guess = ladder.tutorial_start(5, tolerance)
+    path = demo_path()[:, :3].copy()
+    guess = tutorial.tutorial_start(5, tolerance)
     lengths, solutions = np.empty((len(path), 6)), np.empty((len(path), 36))
 
     def follow() -> None:
-        if ladder.run_ladder(5, guess.copy(), path, tolerance, lengths, solutions) < 0:
+        if tutorial.run_stage(5, guess.copy(), path, tolerance, lengths, solutions) < 0:
             raise RuntimeError("the faithful port did not converge")
 
     return follow
@@ -77,8 +77,8 @@ def _faithful(tolerance: float):
 def _one_tolerance(
     bench: Bench, tolerance: float, name: str, rounds: int, rates: dict[str, float]
 ) -> None:
-    path = benchmark_trajectory(rounds)
-    rough = benchmark_trajectory(rounds, jitter=JITTER)
+    path, rough = demo_path(rounds), demo_path(rounds)
+    rough[:, :3] += np.random.default_rng(0).uniform(-JITTER, JITTER, (len(rough), 3))
     solvers = {key: _solver(tolerance) for key in ("call", "loop", "jitter")}
     rows, rough_rows = list(path), list(rough)
 
@@ -117,22 +117,22 @@ def _one_tolerance(
     bench.table(f"Tolerance {tolerance:g}: solves per second", ["", "1/s", "x faithful"], table)
 
 
-def _ladder(bench: Bench, rates: dict[str, float]) -> None:
+def _stages(bench: Bench, rates: dict[str, float]) -> None:
     """Measure every stage of the tutorial once more at 1e-6, and draw all in one chart."""
-    path = ladder.benchmark_positions()
+    path = demo_path()[:, :3].copy()
     bars: list[tuple[str, float]] = []
     for stage, name in STAGES.items():
         n = {1: 4, 2: 20}.get(stage, 200)
         lengths, solutions = np.empty((n, 6)), np.empty((n, 36))
-        guess = ladder.tutorial_start(5, 1e-6)
+        guess = tutorial.tutorial_start(5, 1e-6)
 
         def follow(
             stage: int = stage, n: int = n, guess=guess, lengths=lengths, solutions=solutions
         ) -> None:
             if stage == 4:
-                ladder.run_ladder_threads(guess.copy(), path[:n], 1e-6, lengths, solutions)
+                tutorial.run_stage_threads(guess.copy(), path[:n], 1e-6, lengths, solutions)
             else:
-                ladder.run_ladder(stage, guess.copy(), path[:n], 1e-6, lengths, solutions)
+                tutorial.run_stage(stage, guess.copy(), path[:n], 1e-6, lengths, solutions)
 
         rate = n / bench.interleave({"stage": follow}, repeats=5, warmup=1)["stage"].median
         bars.append((f"{stage}. {name}", rate))
@@ -141,7 +141,7 @@ def _ladder(bench: Bench, rates: dict[str, float]) -> None:
     bars.append(("7. ours, compiled loop", rates["loop 1e6"]))
     first = bars[0][1]
     bench.table(
-        "The tutorial's ladder at 1e-6",
+        "The tutorial's five stages at 1e-6",
         ["stage", "1/s", "x first"],
         [[name, f"{rate:,.0f}", f"{rate / first:,.0f}"] for name, rate in bars],
     )
@@ -172,7 +172,7 @@ def _two_streams(bench: Bench, rounds: int) -> None:
     Beside it the same with a kernel that stays in registers: what two cores of this machine, with
     whatever else runs on them, give at all. Rounds are short, so that both see the same machine.
     """
-    path = benchmark_trajectory(10 * rounds)
+    path = demo_path(10 * rounds)
     solvers = [_solver(1e-6) for _ in range(2)]
     turns = 3_000_000 * rounds // 2
 
@@ -219,7 +219,7 @@ def _accuracy(bench: Bench) -> None:
         solver = ContinuumSolver(robot, 1e-12)
         if tilt == 0.0:
             solver.solve(make_pose(START)).check()
-        for k, pose in enumerate(benchmark_trajectory()):
+        for k, pose in enumerate(demo_path()):
             if tilt > 0.0:
                 position = rng.uniform((-0.06, -0.06, 0.4), (0.06, 0.06, 0.6))
                 turned = Rotation.from_rotvec(rng.uniform(-tilt, tilt, 3)).as_matrix()
@@ -242,7 +242,7 @@ def _leg_error(solver: ContinuumSolver, result: IKResult, pose: np.ndarray) -> f
         rows[3:, i] = 2.0 * (RE.T @ R[:, 2])[:2]
         force = force - result.forces[i]
         moment = moment - (m + np.cross(arm, result.forces[i]))
-    w = solver.copy()._w
+    w = solver.copy().state
     load(w, layout.ANSWER)
     if not linearise(w):
         raise RuntimeError("singular")

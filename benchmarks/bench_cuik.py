@@ -15,6 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.baselines.cuik_adversarial import run as run_adversarial
+from benchmarks.baselines.cuik_completeness import campaign
 from benchmarks.harness import Bench
 from kin_core.task import Task
 from kin_solvers import (
@@ -27,12 +29,10 @@ from kin_solvers import (
     library,
     solve,
 )
-from benchmarks.baselines.cuik_adversarial import run as run_adversarial
 from kin_solvers.fast import FastSearch
 from kin_solvers.mechanism import translation
 from kin_solvers.methods import make_search
 from kin_solvers.paper import PaperSearch
-from benchmarks.baselines.cuik_completeness import campaign
 from kin_solvers.system import System
 
 ALPHA, BETA = math.radians(30.0), math.radians(75.0)

@@ -1,4 +1,4 @@
-"""Delta robots in batches: the kernels against the seed's formulas in numpy and pure Python.
+"""Delta robots in batches: the kernels against the published formulas in numpy and pure Python.
 
 All figures of one thread, 1e6 robots, structure of arrays, strict mode, results into given arrays,
 without status masks (the baselines compute none) unless a row says otherwise.
@@ -12,10 +12,10 @@ import time
 
 import numpy as np
 
-from benchmarks.baselines.host_c import HostC
-from benchmarks.baselines.seed import seed_fk, seed_ik
+from benchmarks.baselines.cuda_on_host import CudaOnHost
+from benchmarks.baselines.published_delta import published_fk, published_ik
 from benchmarks.harness import Bench
-from gpu_kinematics import SEED_GEOMETRY, Delta, Fleet, Geometry, Limits, Move, map_workspace
+from gpu_kinematics import PUBLISHED_GEOMETRY, Delta, Fleet, Geometry, Limits, Move, map_workspace
 from gpu_kinematics.call import Call, Group, rows_of
 from gpu_kinematics.cpu import CpuBackend
 from gpu_kinematics.kernels import OPS
@@ -26,23 +26,23 @@ SIZE = (10.5, 40.0, 68.0)
 
 
 def numpy_fk(angles, out):
-    """The seed's FK on arrays."""
-    out[0], out[1], out[2] = seed_fk(angles, *SIZE, THETA)
+    """The published FK on arrays."""
+    out[0], out[1], out[2] = published_fk(angles, *SIZE, THETA)
 
 
 def numpy_ik(position, out):
-    """The seed's IK on arrays."""
-    out[0], out[1], out[2] = seed_ik(position, *SIZE, THETA)
+    """The published IK on arrays."""
+    out[0], out[1], out[2] = published_ik(position, *SIZE, THETA)
 
 
 def python_fk(rows):
-    """The seed's FK, one robot after the other."""
-    return [seed_fk(row, *SIZE, THETA, xp=math) for row in rows]
+    """The published FK, one robot after the other."""
+    return [published_fk(row, *SIZE, THETA, xp=math) for row in rows]
 
 
 def python_ik(rows):
-    """The seed's IK, one robot after the other."""
-    return [seed_ik(row, *SIZE, THETA, xp=math) for row in rows]
+    """The published IK, one robot after the other."""
+    return [published_ik(row, *SIZE, THETA, xp=math) for row in rows]
 
 
 def speeds(bench: Bench, n: int) -> None:
@@ -105,7 +105,7 @@ def speeds(bench: Bench, n: int) -> None:
 
 
 def round_trips(bench: Bench, n: int) -> None:
-    """Largest error of IK(FK(a)) over alpha in [-0.6, 1.2], and at the seed's 0/0."""
+    """Largest error of IK(FK(a)) over alpha in [-0.6, 1.2], and at the published 0/0."""
     robot = Delta(Geometry(*SIZE), backend="cpu")
     rng = np.random.default_rng(1)
     for dtype, short in ((np.float64, "f64"), (np.float32, "f32")):
@@ -126,7 +126,7 @@ def bits(bench: Bench, n: int) -> None:
     rng = np.random.default_rng(2)
     same = True
     for dtype in (np.dtype(np.float64), np.dtype(np.float32)):
-        library, cpu = HostC(dtype), CpuBackend()
+        library, cpu = CudaOnHost(dtype), CpuBackend()
         rows = Geometry(
             rng.uniform(5, 15, n), rng.uniform(35, 45, n), rng.uniform(60, 75, n)
         ).prepared(dtype)
@@ -247,8 +247,8 @@ def chart(bench: Bench) -> None:
 
 
 def picture(bench: Bench) -> None:
-    """Dexterity of the seed's robot in the plane y = 0, with one Adept cycle."""
-    robot = Delta(SEED_GEOMETRY, Limits(-0.8, 1.4), backend="cpu")
+    """Dexterity of the published robot in the plane y = 0, with one Adept cycle."""
+    robot = Delta(PUBLISHED_GEOMETRY, Limits(-0.8, 1.4), backend="cpu")
     found = map_workspace(robot, [-0.07, 0.0, -0.11], [0.07, 0.0, -0.02], [281, 1, 181])
     ends = np.array([[[-0.02], [0.0], [-0.07]], [[0.02], [0.0], [-0.065]]])
     move = Move(

@@ -49,6 +49,8 @@ def accuracy(bench: Bench) -> None:
     """Torques against pinocchio for n = 4 to 50, in states of a tracking controller."""
     import pinocchio as pin
 
+    from benchmarks.baselines.ft_pinocchio import pinocchio_model
+
     random = np.random.default_rng(1)
     worst, rows = 0.0, []
     for n in (4, 5, 7, 10, 14, 20, 30, 40, 50):
@@ -67,25 +69,6 @@ def accuracy(bench: Bench) -> None:
     bench.result("tau_rel_error_vs_pinocchio", worst, "", "n = 4 to 50, floor 2e-15")
 
 
-def pinocchio_model(arm: Arm):
-    """The same arm in pinocchio."""
-    import pinocchio as pin
-
-    model = pin.Model()
-    parent = 0
-    for i in range(arm.n):
-        placement = pin.SE3.Identity()
-        if i:
-            placement.translation = np.array([arm.length[i - 1], 0.0, 0.0])
-        joint = model.addJoint(parent, pin.JointModelRZ(), placement, f"joint_{i}")
-        spin = np.diag([0.0, arm.inertia[i], arm.inertia[i]])
-        body = pin.Inertia(arm.mass[i], np.array([arm.com[i], 0.0, 0.0]), spin)
-        model.appendBodyToJoint(joint, body, pin.SE3.Identity())
-        parent = joint
-    model.gravity.linear = np.array([0.0, -arm.gravity, 0.0])
-    return model, model.createData()
-
-
 @njit(cache=True)
 def _many(links, q, v, a, work, tau, count):
     for _ in range(count):
@@ -96,6 +79,8 @@ def _many(links, q, v, a, work, tau, count):
 def speed(bench: Bench) -> None:
     """One evaluation inside a compiled loop against pinocchio's rnea called from Python."""
     import pinocchio as pin
+
+    from benchmarks.baselines.ft_pinocchio import pinocchio_model
 
     rows = []
     for n in (4, 7, 20, 50):

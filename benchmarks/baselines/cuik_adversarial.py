@@ -27,15 +27,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kin_core.rotations import exp_so3, inverse_transform, transform
-from kin_core.task import Task
-from kin_solvers import double_double
-from kin_solvers.driver import Tuning
-from kin_solvers.errors import MechanismError
-from kin_solvers.folding import UNIT_ROUNDOFF
-from kin_solvers.library import platform
-from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable, rotation
-from kin_solvers.planar import PlanarSystem
 from benchmarks.baselines.cuik_completeness import (
     PHASES,
     Verdict,
@@ -45,6 +36,15 @@ from benchmarks.baselines.cuik_completeness import (
     try_paper,
     try_reduced,
 )
+from kin_core.rotations import exp_so3, inverse_transform, transform
+from kin_core.task import Task
+from kin_solvers import double_double
+from kin_solvers.driver import Tuning
+from kin_solvers.errors import MechanismError
+from kin_solvers.folding import UNIT_ROUNDOFF
+from kin_solvers.library import platform
+from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable, rotation
+from kin_solvers.planar import PlanarSystem
 from kin_solvers.platform import PlatformSystem
 from kin_solvers.settings import Settings
 from kin_solvers.solve import solve

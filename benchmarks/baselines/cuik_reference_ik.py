@@ -2,8 +2,8 @@
 
 Closed forms for arms with a spherical wrist and for arms like Universal Robots'; for the others
 Newton's method from very many random starts. Nothing here uses the search, its equations or its
-certificates. ``python -m benchmarks.baselines.cuik_reference_ik 1000`` compares ten arms at 1000 poses each, a
-tenth of them near a singularity.
+certificates. ``python -m benchmarks.baselines.cuik_reference_ik 1000`` compares ten arms at 1000
+poses each, a tenth of them near a singularity; with names behind it only these arms.
 """
 
 from __future__ import annotations
@@ -286,10 +286,13 @@ def compare(found: AllIK, listed: Array, within: float = 1e-4) -> Verdict:
 
 
 def main(arguments: list[str]) -> int:
-    """Compare all arms; returns 0 if no answer that says complete is wrong."""
+    """Compare arms, all or those named; returns 0 if no answer that says complete is wrong."""
     poses = int(arguments[0]) if arguments else 100
+    names = arguments[1:] or [arm.name for arm in ARMS]
     wrong = 0
     for number, arm in enumerate(ARMS):
+        if arm.name not in names:
+            continue
         rng = np.random.default_rng(1000 + number)
         listed = answered = open_lists = missing = extra = uncovered = 0
         for k in range(poses):

@@ -15,11 +15,18 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ft_controller import judge, voter, voting
-from ft_controller.atomics import checksum
 from ft_controller.ballot import Ballot
 from ft_controller.controllers import Controller
 from ft_controller.dynamics import JOINT
-from ft_controller.messages import FAULT, Layout, Message, Shared, read_message
+from ft_controller.messages import (
+    FAULT,
+    Layout,
+    Shared,
+    body,
+    read_message,
+    stamp_message,
+    write_message,
+)
 from ft_controller.voting import Comparison
 
 __all__ = ["CLAIMS", "FACES", "TORQUE", "Model"]
@@ -45,14 +52,18 @@ _NEVER = 1_000_000  # clean ticks: nobody is readmitted
 
 
 class _Stage(NamedTuple):
-    """The voter, the pages, and scratch for what a reader would see of a page."""
+    """The voter, the pages, and scratch for what a reader would see of a page.
+
+    ``known`` holds, for each face, a tick, and what an honest processor says of the face then.
+    """
 
     ballot: Ballot
     shared: Shared
     joints: NDArray[np.void]
     faults: NDArray[np.void]
-    spare: Message
+    spare: Words
     read: Words
+    known: Words
 
 
 class _Script(NamedTuple):
@@ -78,25 +89,20 @@ def _version(face: int) -> tuple[float, float, float]:
 
 
 @njit(cache=True)
-def _show(message: Message, j: int, face: int, tick: int) -> None:
+def _show(message: Words, j: int, face: int, tick: int) -> None:
     """Put a face into the page of j, as the writer would leave it."""
-    slot = tick & 1
-    body = message.body[j, slot]
     floats = np.empty(_DATA)
     shown, signed = face, face
     if face == TORN_GOOD:
         shown, signed = GOOD, BAD
     elif face == TORN_BAD:
         shown, signed = BAD, GOOD
-    message.stamp[j, slot] = 0
-    body[0] = 0
-    for version in (signed, shown):
-        floats[0], floats[1], floats[2] = _version(version)
-        body[1 : 1 + _DATA] = floats.view(np.int64)
-        if version == signed:
-            message.checksum[j, slot] = checksum(body, 1 + _DATA, tick)
+    floats[0], floats[1], floats[2] = _version(signed)
+    write_message(message, j, tick, 0, floats.view(np.int64))
+    floats[0], floats[1], floats[2] = _version(shown)
+    body(message, j, tick)[1 : 1 + _DATA] = floats.view(np.int64)
     if face != ABSENT:
-        message.stamp[j, slot] = tick
+        stamp_message(message, j, tick)
 
 
 @njit(cache=True)
@@ -117,26 +123,25 @@ def _honest_claim(stage: _Stage, face: int, tick: int) -> tuple[int, int]:
 
 
 @njit(cache=True)
-def _publish_vote(votes: Message, i: int, tick: int, row: Words) -> None:
-    """Stamp a vote: p comparisons and p echoes."""
-    slot = tick & 1
-    body = votes.body[i, slot]
-    body[0] = 0
-    body[1 : 1 + row.size] = row
-    votes.checksum[i, slot] = checksum(body, 1 + row.size, tick)
-    votes.stamp[i, slot] = tick
+def _claim_of(stage: _Stage, face: int, tick: int) -> tuple[int, int]:
+    """The same; what was found out in this tick is not found out again."""
+    known = stage.known[face]
+    if known[0] != tick:
+        known[0] = tick
+        known[1], known[2] = _honest_claim(stage, face, tick)
+    return known[1], known[2]
 
 
 @njit(cache=True)
 def _claims(stage: _Stage, i: int, faulty: int, script: _Script, self_echo: bool) -> Words:
     """What processor i says of all the others: comparisons and echoes."""
     p = stage.ballot.answers.size
-    tick = stage.ballot.vote[0].tick + 1
+    tick = stage.ballot.vote.tick + 1
     row = np.zeros(2 * p, np.int64)
     for j in range(p):
         theirs = script.to_voter[j] if voting.has(faulty, j) else GOOD
         if voting.has(faulty, i):
-            _, seen = _honest_claim(stage, theirs, tick)
+            _, seen = _claim_of(stage, theirs, tick)
             said = script.claims[i, j]
             row[j] = said // 3
             row[p + j] = (seen, seen ^ 4096, 0)[said % 3]
@@ -147,7 +152,7 @@ def _claims(stage: _Stage, i: int, faulty: int, script: _Script, self_echo: bool
             face = script.to_readers[j, i] if voting.has(faulty, j) else GOOD
             if script.unseen[i, j] and i != j:
                 face = ABSENT
-            row[j], row[p + j] = _honest_claim(stage, face, tick)
+            row[j], row[p + j] = _claim_of(stage, face, tick)
     return row
 
 
@@ -156,11 +161,12 @@ def _tick(stage: _Stage, faulty: int, script: _Script, self_echo: bool) -> bool:
     """One tick with a set of faulty processors; whether the voter decided."""
     ballot, shared = stage.ballot, stage.shared
     p = ballot.answers.size
-    tick = ballot.vote[0].tick + 1
+    tick = ballot.vote.tick + 1
     for j in range(p):
         _show(shared.data, j, script.to_voter[j] if voting.has(faulty, j) else GOOD, tick)
     for i in range(p):
-        _publish_vote(shared.votes, i, tick, _claims(stage, i, faulty, script, self_echo))
+        write_message(shared.votes, i, tick, 0, _claims(stage, i, faulty, script, self_echo))
+        stamp_message(shared.votes, i, tick)
     decided = voter.release_and_vote(ballot, shared, stage.joints, stage.faults)
     for j in range(p):
         if voting.has(faulty, j):
@@ -172,8 +178,8 @@ def _tick(stage: _Stage, faulty: int, script: _Script, self_echo: bool) -> bool:
 @njit(cache=True)
 def _forget(ballot: Ballot, working: int) -> None:
     """A fresh voter with a working set, but for the number of the tick."""
-    ballot.vote[0].working_set = working
-    ballot.vote[0].suspects = 0
+    ballot.vote.working_set = working
+    ballot.vote.suspects = 0
     for k in range(ballot.records.size):
         record = ballot.records[k]
         record.error = Comparison.SAME
@@ -224,7 +230,7 @@ def _sweep(
                 x //= claims.size
         _forget(ballot, working)
         decided = _tick(stage, 1 << liar, script, self_echo)
-        framed = ballot.vote[0].working_set & honest != honest
+        framed = ballot.vote.working_set & honest != honest
         wrong = decided and ballot.tau[0] != TORQUE
         count += np.array([1, framed, not decided, wrong])
         if finding < 0 and (framed or wrong or not decided):
@@ -247,7 +253,7 @@ class Model:
         self.set_alive((1 << p) - 1)
         self.shared.processes.generation[:] = 1
         self.ballot.records["generation"] = 1
-        vote = self.ballot.vote[0]
+        vote = self.ballot.vote
         vote["controller"] = Controller.ECHO
         vote["allow_single"], vote["clean_ticks"] = 1, 20
         vote["late_ticks"], vote["stall"] = 2, 60_000_000_000
@@ -258,6 +264,7 @@ class Model:
             np.zeros(p, FAULT),
             layout.private().data,
             np.zeros(1 + _DATA, np.int64),
+            np.zeros((FACES, 3), np.int64),
         )
 
     @property
@@ -268,7 +275,7 @@ class Model:
     @property
     def vote(self) -> Any:
         """The voter itself, of :data:`~ft_controller.ballot.VOTE`."""
-        return self.ballot.vote[0]
+        return self.ballot.vote
 
     @property
     def working_set(self) -> int:

@@ -124,6 +124,12 @@ def vocabulary():
 
 
 @cache
+def arguments(path):
+    """What the functions of a file are given, which may be named like a module."""
+    return {node.arg for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.arg)}
+
+
+@cache
 def files():
     return {path.relative_to(ROOT).as_posix() for path in SOURCES} | {
         path.relative_to(ROOT).as_posix() for path in ROOT.glob("*.py")
@@ -142,8 +148,8 @@ def stale_in(path):
             if first in PACKAGES:
                 continue  # looked at above
             if rest and own is not None and (own / f"{first}.py").is_file():
-                file = rest[0] in ("py", "yaml", "json")
-                if not file and not exists(f"{own.name}.{quoted}"):
+                other = rest[0] in ("py", "yaml", "json") or first in arguments(path)
+                if not other and not exists(f"{own.name}.{quoted}"):
                     yield f"{line}: {quoted}"
             elif not {first, *rest} <= vocabulary():
                 yield f"{line}: {quoted}"

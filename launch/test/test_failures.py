@@ -52,7 +52,7 @@ ALLOWED = {
     "kin_ros/answers.py": "sends answers again; what it raises is met by the executor's guard",
     "kin_ros/diagnostics.py": "publishes once a second; the same",
     "kin_testing/fixtures.py": "fixtures of tests, which fail loudly",
-    "kin_solvers/paper.py": "hands its threads' exceptions to the one who waits for them",
+    "kin_solvers/pipeline.py": "hands its threads' exceptions to the one who waits for them",
     "kin_tools/setup_workspace.py": "runs before anything is installed",
     "kin_ros/worker.py": "what its threads raise becomes the status of an answer",
 }

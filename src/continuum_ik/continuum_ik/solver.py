@@ -18,7 +18,7 @@ from continuum_ik.forward import FORWARD_DETAILS, forward_run
 from continuum_ik.path import linearise, load
 from continuum_ik.pose import as_poses
 from continuum_ik.reasons import FOLD, NOT_FINITE, ROUTE_NAMES, describe
-from continuum_ik.robot import ContinuumRobot
+from continuum_ik.robot import ContinuumRobot, Load
 from continuum_ik.rod import Array
 from continuum_ik.stability import is_stable
 from continuum_ik.tracking import DETAILS, run, track
@@ -213,6 +213,7 @@ class ContinuumSolver:
         track: ``track(pose) -> int``, the fastest call there is: a pose of 12 numbers (or position
             and quaternion, 7) in, a status code out, the lengths in ``lengths``.
         lengths: View of the last solution's lengths (6) [m].
+        state: The array that kernels work in; layout.py says what lies where.
     """
 
     def __init__(
@@ -238,65 +239,77 @@ class ContinuumSolver:
             NoHome: There is no equilibrium to start from.
         """
         self.robot = ContinuumRobot() if robot is None else robot
-        self._w = build(self.robot, *_tolerances(tolerance))
-        find_home(self._w, self.robot)
-        self._w[m.DETOURS] = 1.0 if detours else 0.0
-        self._w[m.ALLOW_UNSTABLE] = 1.0 if allow_unstable else 0.0
+        self.state = build(self.robot, *_tolerances(tolerance))
+        find_home(self.state, self.robot)
+        self.state[m.DETOURS] = 1.0 if detours else 0.0
+        self.state[m.ALLOW_UNSTABLE] = 1.0 if allow_unstable else 0.0
         self._bind()
 
     def _bind(self) -> None:
-        self.track: Callable[[Array], int] = functools.partial(track, self._w)
-        self.lengths: Array = self._w[m.ANSWER + 40 : m.ANSWER + 46]
+        self.track: Callable[[Array], int] = functools.partial(track, self.state)
+        self.lengths: Array = self.state[m.ANSWER + 40 : m.ANSWER + 46]
         self._stable_at: tuple[tuple[int, float, float], bool] | None = None
 
     def copy(self) -> ContinuumSolver:
         """Return an independent solver in the same state; cheap."""
         other = object.__new__(type(self))
         other.robot = self.robot
-        other._w = m.duplicate(self._w)
+        other.state = m.duplicate(self.state)
         other._bind()
         other._stable_at = self._stable_at
+        return other
+
+    def under(self, load: Load) -> ContinuumSolver:
+        """Return a solver for the same robot under another load, at the same pose if it can be."""
+        other = ContinuumSolver(
+            self.robot.with_load(load),
+            self.tolerance,
+            detours=bool(self.state[m.DETOURS] == 1.0),
+            allow_unstable=self.allow_unstable,
+        )
+        if self.solved:
+            other.solve(self.pose)  # or a cold start, if the load does not allow it
         return other
 
     @property
     def tolerance(self) -> float:
         """Sum of squares of the residual that counts as solved."""
-        return float(self._w[m.TOLERANCE])
+        return float(self.state[m.TOLERANCE])
 
     @tolerance.setter
     def tolerance(self, value: float) -> None:
-        set_tolerance(self._w, *_tolerances(value))
+        set_tolerance(self.state, *_tolerances(value))
 
     @property
     def allow_unstable(self) -> bool:
         """Whether equilibria that are not stable count as solutions."""
-        return bool(self._w[m.ALLOW_UNSTABLE] == 1.0)
+        return bool(self.state[m.ALLOW_UNSTABLE] == 1.0)
 
     @allow_unstable.setter
     def allow_unstable(self, value: bool) -> None:
-        self._w[m.ALLOW_UNSTABLE] = 1.0 if value else 0.0
+        self.state[m.ALLOW_UNSTABLE] = 1.0 if value else 0.0
 
     @property
     def solved(self) -> bool:
         """Whether there is a last solution."""
-        return bool(self._w[m.COUNT] > 0.0)
+        return bool(self.state[m.COUNT] > 0.0)
 
     @property
     def pose(self) -> Array:
         """Pose of the last solution, or home; 12 numbers."""
         at = m.ANSWER if self.solved else m.HOME
-        return self._w[at + m.ENTRY_POSE : at + m.ENTRY_POSE + 12].copy()
+        return self.state[at + m.ENTRY_POSE : at + m.ENTRY_POSE + 12].copy()
 
     @property
     def home_lengths(self) -> Array:
         """Lengths at home (6) [m]."""
-        return self._w[m.HOME + 40 : m.HOME + 46].copy()
+        return self.state[m.HOME + 40 : m.HOME + 46].copy()
 
     @property
     def home(self) -> IKResult:
         """The robot's home, where cold starts begin, as an answer."""
         other = self.copy()
-        w = other._w
+        w = other.state
         w[m.ANSWER : m.ANSWER + m.ENTRY] = w[m.HOME : m.HOME + m.ENTRY]
         w[m.REACHED], w[m.LIMITING] = 1.0, -1.0
         return other.result(int(StatusCode.SUCCESS))
@@ -304,7 +317,7 @@ class ContinuumSolver:
     @property
     def statistics(self) -> dict[str, int]:
         """Counts since the solver was made."""
-        w = self._w
+        w = self.state
         return {
             "solved": int(w[m.SOLVED_TOTAL]),
             "evaluations": int(w[m.EVALUATIONS_TOTAL]),
@@ -314,7 +327,7 @@ class ContinuumSolver:
 
     def reset(self) -> None:
         """Forget the last solution: the next solve is a cold start from home."""
-        self._w[m.COUNT], self._w[m.AGE] = 0.0, -1.0
+        self.state[m.COUNT], self.state[m.AGE] = 0.0, -1.0
 
     def solve(self, pose: ArrayLike) -> IKResult:
         """Solve for one pose (12 or 7 numbers, or 4x4), starting from the last solution."""
@@ -323,11 +336,11 @@ class ContinuumSolver:
             target = as_poses(target)[0]
         if target.ndim != 1:
             raise InvalidInput("pose", f"must be 12 or 7 numbers or 4x4, got {target.shape}")
-        return self.result(self.track(np.ascontiguousarray(target)))
+        return self.result(self.track(_own(target)))
 
     def result(self, code: int) -> IKResult:
         """Return everything about the last ``track``, given the code that it returned."""
-        w = self._w
+        w = self.state
         solved = code == StatusCode.SUCCESS
         at = m.ANSWER if solved else m.BEST
         y = w[at : at + m.UNKNOWNS].reshape(6, 8)[:, :6]
@@ -359,7 +372,7 @@ class ContinuumSolver:
         lengths = np.full((len(targets), 6), np.nan)
         codes = np.full(len(targets), int(StatusCode.CANCELLED), dtype=np.uint8)
         flag = np.zeros(1, dtype=np.int64) if task is None else task.flag
-        run(self._w, _NOTHING, targets, lengths, codes, _NO_DETAILS, flag)
+        run(self.state, _NOTHING, targets, lengths, codes, _NO_DETAILS, flag)
         if task is not None:
             task.check()
         return lengths, codes
@@ -392,8 +405,8 @@ class ContinuumSolver:
 
         def work(piece: slice) -> None:
             # A path moves this solver on; independent poses leave it as it is.
-            w = m.duplicate(self._w) if independent else self._w
-            fresh = m.duplicate(self._w) if independent else _NOTHING
+            w = m.duplicate(self.state) if independent else self.state
+            fresh = m.duplicate(self.state) if independent else _NOTHING
             run(w, fresh, targets[piece], lengths[piece], codes[piece], details[piece], task.flag)
             task.progress(piece.stop / max(n, 1))
 
@@ -420,7 +433,7 @@ class ContinuumSolver:
         Raises:
             InvalidInput: The lengths are not six numbers, or the guess cannot be solved.
         """
-        wanted = np.ascontiguousarray(lengths, dtype=np.float64)
+        wanted = _own(lengths)
         if wanted.shape != (6,):
             raise InvalidInput("lengths", f"must be six numbers, got {wanted.shape}")
         w, start = self._forward_start(guess)
@@ -466,7 +479,7 @@ class ContinuumSolver:
             threads: Threads for independent rows.
             task: To cancel, and limit the time.
         """
-        wanted = np.ascontiguousarray(lengths, dtype=np.float64)
+        wanted = _own(lengths)
         if wanted.ndim != 2 or wanted.shape[1] != 6:
             raise InvalidInput("lengths", f"must have the shape (n, 6), got {wanted.shape}")
         checks.count("lengths", len(wanted), BATCH_LIMIT)
@@ -495,9 +508,9 @@ class ContinuumSolver:
         )
 
     def _forward_start(self, guess: ArrayLike | None) -> tuple[Array, int]:
-        w = m.duplicate(self._w)
+        w = m.duplicate(self.state)
         if guess is not None:
-            code = track(w, np.ascontiguousarray(guess, dtype=np.float64))
+            code = track(w, _own(guess))
             if code != StatusCode.SUCCESS:
                 reason = describe(int(w[m.REASON]), int(w[m.LIMITING]), float(w[m.REACHED]))
                 raise InvalidInput("guess", f"is not a reachable pose: {reason}")
@@ -514,11 +527,11 @@ class ContinuumSolver:
 
     def analyse(self) -> Analysis:
         """Return Jacobian, stiffness, fold margin and stability at the last solution, or home."""
-        return analyse(self._w, m.ANSWER if self.solved else m.HOME)
+        return analyse(self.state, m.ANSWER if self.solved else m.HOME)
 
     def fold_margin(self) -> float:
         """Return the distance to the fold at the last solution, or home; quick, to some 1e-4."""
-        w = m.duplicate(self._w)
+        w = m.duplicate(self.state)
         load(w, m.ANSWER if self.solved else m.HOME)
         return float(fold_margin(w)) if linearise(w) else 0.0
 
@@ -526,7 +539,7 @@ class ContinuumSolver:
         """Return the rods' centrelines (6, points, 3) at the last solution, or home [m]."""
         if not 2 <= points <= 10_000:
             raise InvalidInput("points", f"must be between 2 and 10000, got {points}")
-        return rod_shapes(self._w, m.ANSWER if self.solved else m.HOME, points)
+        return rod_shapes(self.state, m.ANSWER if self.solved else m.HOME, points)
 
 
 def run_streams(
@@ -555,8 +568,13 @@ def _tolerances(tolerance: float) -> tuple[float, float]:
     return float(tolerance), 5e-10 if tolerance <= 1e-8 else 0.04 * math.sqrt(tolerance)
 
 
+def _own(numbers: ArrayLike) -> Array:
+    """Return a contiguous array that may be written to: for others kernels are compiled anew."""
+    return np.require(numbers, np.float64, ("C", "W"))
+
+
 def _targets(poses: ArrayLike) -> Array:
-    targets = as_poses(poses)
+    targets = _own(as_poses(poses))
     checks.count("poses", len(targets), BATCH_LIMIT)
     return targets
 

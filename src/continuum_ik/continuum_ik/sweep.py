@@ -217,12 +217,12 @@ class _Flood:
         self.codes = np.full(n, int(StatusCode.UNREACHABLE), dtype=np.uint8)
         self.margins = np.full(n, np.nan)
         self.attempted = np.zeros(n, dtype=bool)
-        self.arrays = [solver.copy()._w for _ in range(threads)]
+        self.arrays = [solver.copy().state for _ in range(threads)]
         for w in self.arrays:
             w[m.SMALLEST] = SMALLEST
             w[m.ARC_BUDGET] = ARC_BUDGET
         self.pool = ThreadPoolExecutor(max_workers=threads)
-        self.home = solver._w[m.HOME + m.ENTRY_POSE : m.HOME + m.ENTRY_POSE + 3].copy()
+        self.home = solver.state[m.HOME + m.ENTRY_POSE : m.HOME + m.ENTRY_POSE + 3].copy()
 
     def reached(self) -> int:
         """Poses solved so far."""

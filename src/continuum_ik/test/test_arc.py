@@ -15,7 +15,7 @@ def arc(end):
     """Follow the whole path from START by arc alone."""
     solver = ContinuumSolver(tolerance=1e-12, detours=False, allow_unstable=True)
     solver.solve(START).check()
-    w = solver._w
+    w = solver.state
     for entry in (layout.START, layout.ANCHOR):
         copy_entry(w, layout.ANSWER, entry)
     w[layout.TARGET : layout.TARGET + 12] = end
@@ -34,7 +34,7 @@ def test_a_fold_is_where_the_curve_turns_back(axis, place):
     end[axis] = 0.3
     result = solver.solve(end)
     assert "fold" in result.reason
-    turned = solver._w[layout.ARC_PART]
+    turned = solver.state[layout.ARC_PART]
     assert START[axis] + turned * (0.3 - START[axis]) == pytest.approx(place, abs=2e-3)
     assert 0.0 < turned - result.reached < 2e-3
 

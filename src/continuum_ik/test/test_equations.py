@@ -59,7 +59,7 @@ def unknowns(w, at):
 def test_arrowhead_solves_with_the_exact_jacobian(tight, pose):
     """The chord step is J^-1 r: compared with the dense Jacobian from complex steps."""
     tight.solve(pose).check()
-    w = tight._w.copy()
+    w = tight.state.copy()
     load(w, layout.ANSWER)
     assert linearise(w)
     J = complex_jacobian(tight.robot, pose, unknowns(w, layout.Y))
@@ -84,7 +84,7 @@ def test_length_jacobian_is_exact(tight, pose):
     """dL/dpose from fourth-order lanes against the complex-step Jacobian."""
     tight.tolerance = 1e-18
     tight.solve(pose).check()
-    y = unknowns(tight._w, layout.ANSWER)
+    y = unknowns(tight.state, layout.ANSWER)
     J = complex_jacobian(tight.robot, pose, y)
     RE = pose[3:].reshape(3, 3)
     D = np.zeros((36, 6))

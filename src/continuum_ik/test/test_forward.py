@@ -14,10 +14,10 @@ from continuum_ik import (
     run_streams,
 )
 from continuum_ik.analysis import analyse
+from continuum_ik.demo import demo_path
 from continuum_ik.equations import aim, evaluate, factorise, solve_linear, tangents
 from continuum_ik.forward import FORWARD_DETAILS, forward_run
 from continuum_ik.path import load
-from continuum_ik.trajectory import benchmark_trajectory
 from kin_core.errors import Cancelled, InvalidInput, LimitExceeded, StatusCode
 from kin_core.task import Task
 
@@ -59,7 +59,7 @@ def test_forward_of_inverse_is_the_pose_over_thousands(tight):
             result = one.forward(batch.lengths[k]).check()
             found, residual = result.pose, result.residual
         else:  # what ``forward`` calls, without the question whether the start is stable
-            forward_run(one._w, batch.lengths[k][None], layout.ANSWER, True, out, code, flag)
+            forward_run(one.state, batch.lengths[k][None], layout.ANSWER, True, out, code, flag)
             assert code[0] == StatusCode.SUCCESS
             found, residual = out[0, 4:], out[0, 0]
         position, rotation = pose_error(found, poses[k])
@@ -89,15 +89,13 @@ def test_forward_from_home(tight):
 
 def test_forward_follows_a_path_and_takes_a_guess(loose):
     loose.solve(START).check()
-    lengths, codes = loose.run(benchmark_trajectory()[:50])
+    lengths, codes = loose.run(demo_path()[:50])
     assert not codes.any()
     found = loose.forward_many(lengths)
     assert not found.codes.any()
-    np.testing.assert_allclose(
-        found.poses[:, :3], benchmark_trajectory()[:50, :3], rtol=0, atol=3e-4
-    )
-    result = loose.forward(lengths[10], guess=benchmark_trajectory()[8]).check()
-    assert pose_error(result.pose, benchmark_trajectory()[10])[0] < 3e-4
+    np.testing.assert_allclose(found.poses[:, :3], demo_path()[:50, :3], rtol=0, atol=3e-4)
+    result = loose.forward(lengths[10], guess=demo_path()[8]).check()
+    assert pose_error(result.pose, demo_path()[10])[0] < 3e-4
 
 
 @pytest.mark.parametrize(
@@ -152,7 +150,7 @@ def plain_newton(w, lengths, steps=48):
 
 def fine_continuation(solver, lengths, parts=150):
     """Move the lengths in many small steps, plain Newton each; None where that ends or leaps."""
-    w = solver.copy()._w
+    w = solver.copy().state
     load(w, layout.ANSWER)
     start = w[40:46].copy()
     before = None
@@ -357,7 +355,7 @@ def test_batches_over_threads_are_what_single_calls_are(loose):
 
 def test_streams_of_many_robots(loose):
     loose.solve(START).check()
-    path = benchmark_trajectory()
+    path = demo_path()
     solvers = [loose.copy() for _ in range(4)]
     answers = run_streams(solvers, [path] * 4, threads=2)
     for lengths, codes in answers:
@@ -375,4 +373,4 @@ def test_batch_limits_and_cancel(loose):
     task = Task()
     task.cancel()
     with pytest.raises(Cancelled):
-        loose.solve_many(benchmark_trajectory(), task=task)
+        loose.solve_many(demo_path(), task=task)

@@ -5,30 +5,11 @@ import pytest
 from continuum_oracle import refine, residual36
 from scipy.spatial.transform import Rotation
 
-from continuum_ik import ContinuumRobot, ContinuumSolver, Load, ladder, make_pose
-from continuum_ik.trajectory import benchmark_trajectory
+from benchmarks.baselines.continuum_tutorial import tutorial_residual
+from continuum_ik import ContinuumRobot, ContinuumSolver, Load, make_pose
+from continuum_ik.demo import demo_path
 
-# Computed with the tutorial's C++ equations (RK4, 39 steps, to 1e-22), and with the exact ODE.
-RK4 = {
-    (0.0, 0.0, 0.4): [0.405282385535] * 6,
-    (0.0, 0.02, 0.48): [0.482314662637, 0.487571092640, 0.484905821461] * 2,
-    (0.0, 0.07, 0.53): [
-        0.531335102985,
-        0.548762716464,
-        0.539492394958,
-        0.531335102979,
-        0.548762716616,
-        0.539492395033,
-    ],
-    (0.0, 0.12, 0.58): [
-        0.585461547480,
-        0.615943588349,
-        0.598361689343,
-        0.585461547146,
-        0.615943601043,
-        0.598361692592,
-    ],
-}
+# Computed with the exact equations of the tutorial's C++.
 EXACT = {
     (0.0, 0.0, 0.4): ([0.405282387766] * 6, 1e-12),
     (0.0, 0.02, 0.48): ([0.482314669008, 0.487571084140, 0.484905823498] * 2, 5e-12),
@@ -44,48 +25,6 @@ def test_golden_lengths_of_the_exact_equations(tight, position):
     np.testing.assert_allclose(result.lengths, lengths, rtol=0, atol=tolerance)
 
 
-def test_golden_lengths_of_the_tutorials_integration():
-    """The port of the tutorial's program, in its own sequence, has all digits of its lengths.
-
-    At the end the equations are close to singular: the last digits depend on the way there.
-    """
-    home, lengths = np.zeros(36), np.empty((100, 6))
-    home[30:] = 0.4
-    assert ladder.levenberg(5, home, np.array([0.0, 0.0, 0.4]), np.empty((6, 18)), 1e-22, False) > 0
-    start = ladder.tutorial_start(5, 1e-22)
-    path = ladder.benchmark_positions()[:100]
-    assert ladder.run_ladder(5, start.copy(), path, 1e-22, lengths, np.empty((100, 36))) > 0
-    found = (home[30:], start[30:], lengths[49], lengths[99])
-    for ours, (position, golden) in zip(found, RK4.items(), strict=True):
-        np.testing.assert_allclose(ours, golden, rtol=0, atol=1e-12, err_msg=str(position))
-
-
-def test_the_port_iterates_as_the_tutorials_program():
-    """1.935 Jacobians for each solve at 1e-6 and 3.0 at 1e-12, as measured with the C++."""
-    path = ladder.benchmark_positions()
-    for tolerance, jacobians in ((1e-6, 1.935), (1e-12, 3.0)):
-        guess = ladder.tutorial_start(5, tolerance)
-        out = np.empty((200, 6)), np.empty((200, 36))
-        assert ladder.run_ladder(5, guess, path, tolerance, *out) == round(200 * jacobians)
-
-
-def test_stages_agree():
-    path = ladder.benchmark_positions()[:4]
-    found = {}
-    for stage in (1, 2, 3, 5):
-        lengths = np.empty((4, 6))
-        ladder.run_ladder(
-            stage, ladder.tutorial_start(5, 1e-12), path, 1e-12, lengths, np.empty((4, 36))
-        )
-        found[stage] = lengths
-    lengths = np.empty((4, 6))
-    ladder.run_ladder_threads(
-        ladder.tutorial_start(5, 1e-12), path, 1e-12, lengths, np.empty((4, 36))
-    )
-    for other in (found[1], found[2], found[3], lengths):
-        np.testing.assert_allclose(other, found[5], rtol=0, atol=1e-8)
-
-
 @pytest.mark.parametrize("tolerance", [1e-6, 1e-12])
 def test_every_benchmark_pose_is_within_tolerance(tolerance):
     """By the tutorial's own residual, with its 39 steps of RK4 at 1e-6 and exactly at 1e-12."""
@@ -93,10 +32,10 @@ def test_every_benchmark_pose_is_within_tolerance(tolerance):
     solver = ContinuumSolver(robot, tolerance)
     solver.solve(make_pose((0.0, 0.02, 0.48))).check()
     tips, r = np.empty((6, 18)), np.empty(36)
-    for k, pose in enumerate(benchmark_trajectory()):
+    for k, pose in enumerate(demo_path()):
         result = solver.solve(pose).check()
         guess = np.concatenate([np.hstack([result.forces, result.moments]).ravel(), result.lengths])
-        ladder.tutorial_residual(5, guess, pose[:3], tips, r)
+        tutorial_residual(5, guess, pose[:3], tips, r)
         if tolerance == 1e-6:
             assert r @ r <= tolerance
         elif k % 20 == 0:

@@ -1,5 +1,6 @@
 """The node over real DDS."""
 
+import sys
 import threading
 import time
 
@@ -7,17 +8,19 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import Pose, PoseStamped
+from geometry_msgs.msg import Pose, PoseStamped, Vector3, Wrench
 from kin_interfaces.action import SweepWorkspace
 from kin_interfaces.msg import SolveStatus
 from kin_interfaces.srv import SolveContinuumFK, SolveContinuumIK
+from numba.core.dispatcher import Dispatcher
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from visualization_msgs.msg import MarkerArray
 
-from continuum_ik import make_pose
+from continuum_ik import ContinuumSolver, make_pose
+from continuum_ik.demo import demo_path
 from continuum_ik.node import ContinuumNode
-from continuum_ik.trajectory import benchmark_trajectory
 from kin_ros.qos import COMMAND, STATE
 from kin_testing.fixtures import wait_until
 
@@ -239,11 +242,113 @@ def test_a_leg_rate_limit_and_no_detours(ros):
     wait_until(lambda: int(figures(node).get("targets refused total", 0)) == 1, what="the refusal")
     assert "leg_rate_limit" in node.diagnostics.status().message
     assert list(joints[-1].position) == held
-    np.testing.assert_allclose(node.solver.pose[:3], (0.0, 0.02, 0.48))
+    np.testing.assert_allclose(node.snapshot().pose[:3], (0.0, 0.02, 0.48))
     time.sleep(0.3)
     target.publish(stamped(0.0, 0.02, 0.5))
     wait_until(lambda: joints[-1].position[0] > held[0] + 0.01, what="the near target")
     assert figures(node)["stable"] == "yes"
+
+
+def test_stamps_are_compared_with_simulated_time(ros):
+    """A clock that stands at 100 s: stamps of the wall clock are of the future."""
+    node = ros.add(ContinuumNode, {"use_sim_time": True})
+    clock = ros.publisher(Clock, "/clock", 10)
+    joints = listen(ros, JointState, "/joint_states")
+    target = ros.publisher(PoseStamped, "/target", COMMAND)
+
+    def set_clock(seconds):
+        wanted = int(seconds * 1e9)
+
+        def reached():
+            clock.publish(Clock(clock=Time(sec=wanted // 10**9, nanosec=wanted % 10**9)))
+            return node.get_clock().now().nanoseconds == wanted
+
+        wait_until(reached, what="the simulated time")
+
+    def send(z, stamp):
+        message = stamped(0.0, 0.02, z)
+        message.header.stamp = Time(sec=int(stamp), nanosec=int(stamp % 1 * 1e9))
+        target.publish(message)
+
+    def total(key):
+        return int(figures(node).get(f"{key} total", 0))
+
+    set_clock(100.0)
+    send(0.48, 100.0)
+    wait_until(lambda: joints, what="a target of now")
+    send(0.5, time.time())
+    wait_until(lambda: total("targets refused") == 1, what="the refusal of the wall clock's time")
+    send(0.5, 99.0)
+    wait_until(lambda: total("targets stale") == 1, what="a stale target")
+    np.testing.assert_allclose(node.snapshot().pose[:3], (0.0, 0.02, 0.48))
+    set_clock(101.5)
+    send(0.5, 101.4)
+    wait_until(lambda: total("solved") == 2, what="a target of the new time")
+    np.testing.assert_allclose(node.snapshot().pose[:3], (0.0, 0.02, 0.5))
+
+
+@pytest.mark.parametrize("cuts", [1, 20])
+def test_a_walk_ends_on_the_branch_of_one_step(ros, cuts):
+    """Through the service: the same lengths, and the same refusal, however a path is cut."""
+    ros.add(ContinuumNode, {"tolerance": 1e-12})
+
+    def walk(end):
+        start = np.array([0.0, 0.0, 0.4])
+        poses = [
+            pose(*(float(x) for x in start + k / cuts * (end - start))) for k in range(1, cuts + 1)
+        ]
+        request = SolveContinuumIK.Request(poses=poses)
+        return ros.call(SolveContinuumIK, "/continuum_ik/solve_ik", request)
+
+    answer = walk(np.array([0.06, -0.04, 0.5]))
+    assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+    solver = ContinuumSolver(tolerance=1e-12, detours=False)
+    expected = solver.solve(make_pose((0.06, -0.04, 0.5))).check().lengths
+    np.testing.assert_allclose(answer.lengths[-6:], expected, rtol=0, atol=2e-9)
+    answer = walk(np.array([0.2, 0.0, 0.5]))
+    assert answer.codes[-1] == SolveStatus.UNREACHABLE
+    assert not answer.stable[-1]
+
+
+def kernels():
+    """All compiled functions of the package, by name."""
+    found = {}
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "continuum_ik":
+            for each in vars(module).values():
+                if isinstance(each, Dispatcher):
+                    found[f"{each.py_func.__module__}.{each.py_func.__name__}"] = each
+    return found
+
+
+def test_no_request_has_to_wait_for_a_compiler(ros):
+    """Everything that a request or a target needs was compiled, or loaded, before."""
+    ros.add(ContinuumNode)
+    listen(ros, MarkerArray, "/rod_shapes")
+    joints = listen(ros, JointState, "/joint_states")
+    before = {name: len(kernel.signatures) for name, kernel in kernels().items()}
+    assert before["continuum_ik.tracking.track"] > 0
+    near, far = pose(0.0, 0.02, 0.48), pose(0.2, 0.0, 0.5)
+    lengths = None
+    for fields in (
+        {"poses": [near]},
+        {"poses": [near, far], "independent": True},
+        {"poses": [near], "analyse": True, "shape_points": 5},
+        {"poses": [near], "load_given": True, "load": Wrench(force=Vector3(z=-1.0))},
+        {"poses": [near], "tolerance": 1e-12},
+    ):
+        request = SolveContinuumIK.Request(**fields)
+        answer = ros.call(SolveContinuumIK, "/continuum_ik/solve_ik", request)
+        lengths = lengths or answer.lengths
+    for fields in ({}, {"guess_given": True, "guess": near}, {"independent": True}):
+        request = SolveContinuumFK.Request(lengths=lengths, **fields)
+        answer = ros.call(SolveContinuumFK, "/continuum_ik/solve_fk", request)
+        assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+    target = ros.publisher(PoseStamped, "/target", COMMAND)
+    target.publish(stamped(0.0, 0.02, 0.48))
+    wait_until(lambda: joints, what="the target")
+    after = {name: len(kernel.signatures) for name, kernel in kernels().items()}
+    assert [name for name in after if after[name] != before[name]] == []
 
 
 @pytest.mark.slow
@@ -260,7 +365,7 @@ def test_a_stream_at_1_khz_through_the_real_node(ros):
     ros.node.create_subscription(PoseStamped, "/platform_pose", answers.append, 1000)
     wait_until(lambda: seen.get("state") == "active", 180.0, "the node")
     target = ros.publisher(PoseStamped, "/target", COMMAND)
-    path = benchmark_trajectory(10)
+    path = demo_path(10)
     path[:, 0] = 1e-7 * np.arange(1, len(path) + 1)
     messages = [stamped(*(float(x) for x in row[:3])) for row in path]
     due = time.monotonic()
@@ -465,5 +570,5 @@ def test_bad_parameters_are_refused(ros):
     with pytest.raises(AssertionError, match="active"):
         ros.add(ContinuumNode, {"robot": "rods: {radius: -1}"})
     node = ros.add(ContinuumNode, {"robot": "rods: {radius: 0.0008}"}, namespace="other")
-    assert node.solver.robot.rods[0].radius == 0.0008
+    assert node.snapshot().robot.rods[0].radius == 0.0008
     assert make_pose((0, 0, 0.4)).size == 12

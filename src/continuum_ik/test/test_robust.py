@@ -81,7 +81,7 @@ def fine_continuation(solver, start, end, step=5e-4):
     solver.tolerance = 1e-18
     solver.reset()
     solver.solve(start).check()
-    w = solver._w
+    w = solver.state
     load(w, layout.ANSWER)
     before, last = None, w[:48].copy()
     sharp = False
@@ -244,7 +244,7 @@ def test_no_numbers_whatsoever_upset_the_solver(_loose, numbers):
 
 def test_fold_is_reported_with_the_way_to_it(tight):
     """At z = 0.48 the path in +x ends near x = 0.237, the one in +y near y = 0.26."""
-    tight._w[layout.DETOURS] = 0.0
+    tight.state[layout.DETOURS] = 0.0
     tight.allow_unstable = True
     for axis, end, expected in ((0, (0.3, 0.02, 0.48), 0.237), (1, (0.0, 0.3, 0.48), 0.26)):
         tight.reset()
@@ -360,7 +360,7 @@ def test_a_load_too_heavy_for_home_is_refused():
 
 
 def test_track_takes_quaternions(loose):
-    code = track(loose._w, np.array([0.0, 0.02, 0.48, 0.0, 0.0, 0.0, 1.0]))
+    code = track(loose.state, np.array([0.0, 0.02, 0.48, 0.0, 0.0, 0.0, 1.0]))
     assert code == 0
     np.testing.assert_allclose(loose.pose, START)
 
@@ -470,7 +470,7 @@ def test_solvers_in_threads_do_not_disturb_each_other(_loose):
 def test_rows_lie_at_cache_lines(loose):
     """Eight lanes at an odd place cost a tenth of the speed."""
     for solver in (loose, loose.copy(), ContinuumSolver()):
-        assert solver._w.ctypes.data % layout.LINE == 0
+        assert solver.state.ctypes.data % layout.LINE == 0
     rows = ("ARM", "TIP", "RESIDUAL", "DELTA", "JACOBIAN", "V", "U", "W", "TANGENT", "HISTORY")
     for name in (*rows, "ANSWER", "SURE", "SURE_JACOBIAN", "TURNS", "DIFFERENCES"):
         assert getattr(layout, name) % layout.LANES == 0, name

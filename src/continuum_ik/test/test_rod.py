@@ -90,7 +90,7 @@ def test_order_eight():
 def test_step_count_follows_the_load(tolerance):
     """Random rods, bent as hard as you like: the steps planned keep the error that is allowed."""
     rng = np.random.default_rng(3)
-    w = ContinuumSolver(tolerance=tolerance)._w.copy()
+    w = ContinuumSolver(tolerance=tolerance).state.copy()
     one = Rod()
     EI = one.bending_stiffness
     seen = []

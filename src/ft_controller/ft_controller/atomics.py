@@ -39,30 +39,39 @@ _ABSOLUTE = 1
 
 
 def _pointer(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    kind = signature.args[0]
+    kind, index = signature.args[:2]
     array = context.make_array(kind)(context, builder, args[0])
-    return cgutils.get_item_pointer(context, builder, kind, array, [args[1]])
+    where = (
+        cgutils.unpack_tuple(builder, args[1]) if isinstance(index, types.UniTuple) else [args[1]]
+    )
+    return cgutils.get_item_pointer(context, builder, kind, array, where)
+
+
+def _index(index: Any) -> Any:
+    return (
+        types.UniTuple(types.intp, len(index)) if isinstance(index, types.BaseTuple) else types.intp
+    )
 
 
 @intrinsic  # type: ignore[misc]
 def load_acquire(typingctx: Any, array: Any, index: Any) -> Any:
-    """``array[index]`` of a one-dimensional int64 array; nothing later is read before it."""
+    """``array[index]`` of an int64 array; nothing later is read before it."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load_atomic(_pointer(context, builder, signature, args), "acquire", 8)
 
-    return types.int64(array, types.intp), codegen
+    return types.int64(array, _index(index)), codegen
 
 
 @intrinsic  # type: ignore[misc]
 def store_release(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
-    """``array[index] = value`` of a one-dimensional int64 array, after everything earlier."""
+    """``array[index] = value`` of an int64 array, after everything earlier."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         builder.store_atomic(args[2], _pointer(context, builder, signature, args), "release", 8)
         return context.get_dummy_value()
 
-    return types.void(array, types.intp, types.int64), codegen
+    return types.void(array, _index(index), types.int64), codegen
 
 
 @intrinsic  # type: ignore[misc]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ft_controller.messages import Layout
+from ft_controller.records import record
 
 __all__ = ["ANSWER", "RECORD", "VOTE", "Arrival", "Ballot"]
 
@@ -25,97 +26,69 @@ class Arrival(IntEnum):
     DAMAGED = 2
 
 
-def _integers(*names: str) -> list[tuple[str, type]]:
-    return [(name, np.int64) for name in names]
-
-
-VOTE = np.dtype(
-    [
-        # Settings; times are from the release of a tick [ns].
-        *_integers("controller", "reconfiguration", "allow_single", "clean_ticks", "late_ticks"),
-        *_integers("grace", "hard", "late", "probe", "stall"),
-        *_integers("raised"),  # the voter has real-time priority: it sleeps, it does not yield
-        ("tolerance", np.float64),
-        # Of tick to tick; sets have bit i for processor i.
-        *_integers("tick", "working_set", "suspects", "exclusions"),
-        # Of this tick.
-        *_integers("release", "next_due", "alive", "voters", "quorum"),
-        *_integers("decided", "group", "agreeing", "spoken", "not_finite"),
-        *_integers("vote_time", "tick_time"),
-    ],
-    align=True,
+VOTE = record(
+    "controller reconfiguration allow_single clean_ticks late_ticks "  # settings
+    "grace hard late probe stall raised "
+    "tick working_set suspects exclusions "  # of tick to tick
+    "release next_due alive voters quorum decided group agreeing spoken not_finite "  # of this tick
+    "vote_time tick_time",
+    "tolerance",
 )
-"""The voter itself. ``voters`` had a vote in this tick, ``group`` stands behind its torque."""
+"""The voter itself.
 
-ANSWER = np.dtype(
-    _integers(
-        "data",  # arrivals
-        "votes",
-        "result",
-        "found",  # what is wrong with the data by themselves
-        "equals",  # first processor with equal data; -1: none
-        "check",  # echo of the data
-        "rewritten",  # the data were others at the second look
-        "suggestion",
-        "group",  # the set that its torques are for
-        "votes_against",
-        "disputes",  # who contradicts it, or is contradicted by it
-        "wrong",  # what the review found
-    ),
-    align=True,
-)
-"""What one processor said in this tick."""
+Deadlines are from the release of a tick [ns]. Sets have bit i for processor i: ``voters`` had a
+vote in this tick, ``group`` stands behind its torque. A voter that is ``raised`` has real-time
+priority: it sleeps, it does not yield.
+"""
 
-RECORD = np.dtype(
-    _integers(
-        "error",  # the last one, and where and when it was seen
-        "element",
-        "error_tick",
-        "errors",
-        "missed",
-        "late_run",  # late so many times in a row, since when [ns]
-        "late_since",
-        "wrong_since",  # wrong again and again, from when to when [ns]
-        "wrong_last",
-        "clean",  # clean ticks so far, needed for readmission
-        "clean_needed",
-        "penalty",  # exclusions that are not forgotten
-        "generation",  # of the process that is known, and of the last that was found dead
-        "buried",
-    ),
-    align=True,
+ANSWER = record(
+    "data votes result "  # arrivals
+    "found equals check rewritten suggestion group votes_against disputes wrong"
 )
-"""What is remembered of one processor."""
+"""What one processor said in this tick.
+
+``found`` is what is wrong with its data by themselves, ``equals`` the first processor with equal
+data (-1: none), ``check`` their echo; they were ``rewritten`` if they were others at the second
+look. ``group`` is the set that its torques are for; it ``disputes`` with those that contradict it,
+or are contradicted by it. ``wrong`` is what the review found.
+"""
+
+RECORD = record(
+    "error element error_tick errors missed late_run late_since wrong_since wrong_last "
+    "clean clean_needed penalty generation buried"
+)
+"""What is remembered of one processor.
+
+Its last error, where and when; how often it was late in a row, and since when [ns]; from when to
+when it was wrong again and again [ns]; clean ticks so far and needed for readmission; exclusions
+that are not forgotten; the generation of the process that is known, and of the last found dead.
+"""
 
 
 class Ballot(NamedTuple):
     """The memory of the voter.
 
     Attributes:
-        vote: Shape (1,), of ``VOTE``.
+        vote: One record, of ``VOTE``.
         answers: Shape (p,), of ``ANSWER``.
         records: Shape (p,), of ``RECORD``.
         comparisons: What i found of j, shape (p, p).
         echoes: What i says that it read of j, shape (p, p).
-        data: Set word, M, N, tau of each processor, shape (p, 1 + data).
-        values: The same memory as floats.
-        results: Set word, torques and owned joints of each processor, shape (p, 1 + 2 n).
-        torques: The same memory as floats.
+        data: Set word (an integer), M, N, tau of each processor, shape (p, 1 + data).
+        results: Set word, torques (floats) and owned joints of each processor, shape (p, 1 + 2 n).
         owner: Who computes each joint, shape (n,).
         tau: The torque that was decided on, shape (n,) [N m].
         message: Scratch for a vote.
         clock: Scratch, two words.
     """
 
-    vote: Records
+    vote: Any
     answers: Records
     records: Records
     comparisons: Words
     echoes: Words
-    data: Words
-    values: Array
+    data: Array
     results: Words
-    torques: Array
     owner: Words
     tau: Array
     message: Words
@@ -125,17 +98,14 @@ class Ballot(NamedTuple):
     def of(cls, layout: Layout) -> Ballot:
         """An empty one."""
         p, n = layout.p, layout.n
-        values, torques = np.zeros((p, 1 + layout.data)), np.zeros((p, 1 + 2 * n))
         return cls(
-            vote=np.zeros(1, VOTE),
+            vote=np.zeros(1, VOTE)[0],
             answers=np.zeros(p, ANSWER),
             records=np.zeros(p, RECORD),
             comparisons=np.zeros((p, p), np.int64),
             echoes=np.zeros((p, p), np.int64),
-            data=values.view(np.int64),
-            values=values,
-            results=torques.view(np.int64),
-            torques=torques,
+            data=np.zeros((p, 1 + layout.data)),
+            results=np.zeros((p, 1 + 2 * n), np.int64),
             owner=np.zeros(n, np.int64),
             tau=np.zeros(n),
             message=np.zeros(1 + 2 * p, np.int64),

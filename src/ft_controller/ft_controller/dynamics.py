@@ -26,6 +26,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from ft_controller.records import record
+
 __all__ = [
     "JOINT",
     "LINK",
@@ -49,51 +51,18 @@ Links = NDArray[np.void]
 Joints = NDArray[np.void]
 Work = NDArray[np.void]
 
-LINK = np.dtype(
-    [
-        ("mass", np.float64),
-        ("length", np.float64),
-        ("com", np.float64),
-        ("inertia", np.float64),
-        ("friction", np.float64),
-        ("gravity", np.float64),
-    ],
-    align=True,
-)
+LINK = record(floats="mass length com inertia friction gravity")
 """One link of an arm; see :class:`~ft_controller.arm.Arm` for the units."""
 
-JOINT = np.dtype(
-    [
-        ("q", np.float64),
-        ("qdot", np.float64),
-        ("q_d", np.float64),
-        ("qdot_d", np.float64),
-        ("qddot_d", np.float64),
-        ("kp", np.float64),
-        ("kd", np.float64),
-        ("locked", np.float64),  # 1: takes no part
-    ],
-    align=True,
-)
-"""What equation (2) takes for one joint: measured and desired motion, gains."""
+JOINT = record(floats="q qdot q_d qdot_d qddot_d kp kd locked")
+"""What equation (2) takes for one joint: measured and desired motion, gains; locked: no part."""
 
-WORK = np.dtype(
-    [
-        ("c", np.float64),  # direction of the link
-        ("s", np.float64),
-        ("x", np.float64),  # its joint
-        ("y", np.float64),
-        ("sx", np.float64),  # S_j, I_j: first moment and inertia of the outer links
-        ("sy", np.float64),
-        ("inertia", np.float64),
-        ("fx", np.float64),  # inertial force of the link
-        ("fy", np.float64),
-        ("bias", np.float64),  # N_j
-        ("acceleration", np.float64),  # qddot, or what is commanded in its place
-    ],
-    align=True,
-)
-"""Intermediate results for one link; the names are those of :func:`outer_sums`."""
+WORK = record(floats="c s x y sx sy inertia fx fy bias acceleration")
+"""Intermediate results for one link, named as in :func:`outer_sums`.
+
+Direction (c, s) and joint (x, y) of the link, first moment (sx, sy) and inertia of the outer links,
+force (fx, fy) of the link, N_j, and qddot or what is commanded in its place.
+"""
 
 
 def joints(

@@ -64,7 +64,7 @@ def describe_processor(k: int, ballot: Ballot, process: Any, owners: Sequence[in
         process: Its entry in the process table.
         owners: Who computes each joint.
     """
-    vote, answer, record = ballot.vote[0], ballot.answers[k], ballot.records[k]
+    vote, answer, record = ballot.vote, ballot.answers[k], ballot.records[k]
     if not process["alive"]:
         state = "STARTING" if process["pid"] else "DEAD"
     elif not voting.has(int(vote["working_set"]), k):
@@ -96,7 +96,7 @@ def _detail(record: Any, status: int, ballot: Ballot) -> str:
     if error == Comparison.SAME:
         return ""
     if error in (Comparison.DIFFERS, Comparison.NOT_FINITE):
-        controller = CONTROLLERS[int(ballot.vote[0]["controller"])]
+        controller = CONTROLLERS[int(ballot.vote["controller"])]
         what = f"{element_name(int(record['element']), ballot.owner.size, controller)} {what}"
     elif error == Comparison.LYING_VOTE:
         what = f"{what} about processor {int(record['element'])}"
@@ -129,7 +129,7 @@ def stop_reason(safety: SafetySupervisor) -> str:
 
 def no_quorum(ballot: Ballot) -> str:
     """Why the last vote had no quorum: somebody was late, or they do not agree."""
-    vote, answers = ballot.vote[0], ballot.answers
+    vote, answers = ballot.vote, ballot.answers
     controller = int(vote["controller"])
     # Those that had a vote; the review may have put some of them out since.
     members = [k for k in range(answers.size) if voting.has(int(vote["voters"]), k)]
@@ -167,7 +167,7 @@ def no_quorum(ballot: Ballot) -> str:
 
 def _difference(ballot: Ballot, first: int, second: int, *_: int) -> str:
     """Name of the first element in which two processors differ."""
-    vote, n, rows = ballot.vote[0], ballot.owner.size, ballot.values
+    vote, n, rows = ballot.vote, ballot.owner.size, ballot.data
     controller = int(vote["controller"])
     count = compared_size(controller, n)
     at = int(voting.equal(rows[first], rows[second], 1, count, float(vote["tolerance"])))

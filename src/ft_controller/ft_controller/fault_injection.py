@@ -9,9 +9,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ft_controller.atomics import exit_now, load_acquire, now_ns, pause, sleep_until
+from ft_controller.atomics import exit_now, now_ns, pause, sleep_until
 from ft_controller.faults import FaultKind
-from ft_controller.messages import Message, stamp_message, write_message
+from ft_controller.messages import body, published, stamp_message, write_message
+from ft_controller.records import record
 
 __all__ = ["STUCK", "accused_by", "draw", "obstruct", "publish", "publish_two_faced", "spoil"]
 
@@ -19,7 +20,7 @@ Words = NDArray[np.int64]
 Array = NDArray[np.float64]
 Record = Any
 
-STUCK = np.dtype([("onset", np.int64), ("element", np.int64), ("value", np.float64)], align=True)
+STUCK = record("onset element", "value")
 """The value at which an element got stuck."""
 
 _CRASH_CODE = 70
@@ -89,7 +90,7 @@ def obstruct(
         stages: How many rounds there are; the seed says in which the fault strikes.
         fault: What goes wrong.
         header: The inputs of the tick.
-        pages: Bodies of a message, shape (p, 2, length), for a wild pointer.
+        pages: A message, for a wild pointer.
         clock: Scratch, two words.
     """
     if (
@@ -117,18 +118,18 @@ def obstruct(
 
 @njit(cache=True, nogil=True)
 def publish(
-    me: int, tick: int, message: Message, group: int, data: Words, fault: Record, clock: Words
+    me: int, tick: int, message: Words, group: int, data: Words, fault: Record, clock: Words
 ) -> None:
     """Write a message once and stamp it; corrupted memory damages it before or after the stamp."""
     write_message(message, me, tick, group, data)
     if fault.kind != FaultKind.CORRUPTED_MEMORY:
         stamp_message(message, me, tick)
         return
-    body = message.body[me, tick & 1]
+    words = body(message, me, tick)
     victim = 1 + draw(fault.seed, 4) % data.size
     flip = np.int64(1) << (draw(fault.seed, 5) % 63)
     if draw(fault.seed, 6) % 2 == 0:
-        body[victim] ^= flip
+        words[victim] ^= flip
         stamp_message(message, me, tick)
     else:
         # After the stamp: some readers may have the good copy, others the bad one.
@@ -136,14 +137,14 @@ def publish(
         until = now_ns(clock) + draw(fault.seed, 7) % 20_000
         while now_ns(clock) < until:
             pause(clock, 0)
-        body[victim] ^= flip
+        words[victim] ^= flip
 
 
 @njit(cache=True, nogil=True)
 def publish_two_faced(
     me: int,
     tick: int,
-    messages: tuple[Message, Message],
+    messages: tuple[Words, Words],
     data: Array,
     bits: Words,
     fault: Record,
@@ -182,7 +183,7 @@ def publish_two_faced(
 
 
 @njit(cache=True, nogil=True)
-def _await_a_reader(me: int, tick: int, votes: Message, wait: int, deadline: int) -> None:
+def _await_a_reader(me: int, tick: int, votes: Words, wait: int, deadline: int) -> None:
     """Wait until somebody else has voted, at most for a time [ns]."""
     clock = np.zeros(2, np.int64)
     began = now_ns(clock)
@@ -190,7 +191,7 @@ def _await_a_reader(me: int, tick: int, votes: Message, wait: int, deadline: int
         now = now_ns(clock)
         if now > deadline or now - began > wait:
             return
-        for j in range(votes.stamp.shape[0]):
-            if j != me and load_acquire(votes.stamp[j], tick & 1) == tick:
+        for j in range(votes.shape[0]):
+            if j != me and published(votes, j, tick):
                 return
         pause(clock, 0)

@@ -173,11 +173,16 @@ class Follower:
         proposal.anchor_ns, proposal.base, proposal.rate = proposal.now_ns, s, 0.0
         proposal.offset = np.array([q - point[0], qdot])
         proposal.bounds = self._limits(proposal.offset)
-        # The arm brakes from this tick on: where ticks are long, each of them may be an entry.
         push = np.zeros(self._n)
-        if qdot.any():
-            step = max(self.lag, 0.4 * self.entry.regular)
-            _take_down(proposal.offset.copy(), push, proposal.bounds, self.entry.speed, step)
+        if self.lag > _STEADY_LAG:
+            # Where ticks are long each of them may be an entry: the arm brakes from this one on.
+            _take_down(
+                proposal.offset.copy(),
+                push,
+                proposal.bounds,
+                self._pace * self.entry.speed,
+                self.lag,
+            )
         proposal.desired = np.array([q, qdot, push])
 
     def _exchange(self, proposal: _Proposal, since: float) -> None:
@@ -202,10 +207,10 @@ class Follower:
         offset = proposal.offset.copy()
         push = np.zeros(self._n)
         if offset.any():
-            calm = np.abs(offset[1]) <= self.entry.speed
-            proposal.bounds = np.where(calm, self.entry.acceleration, proposal.bounds)
-            _take_down(offset, push, proposal.bounds, self.entry.speed, dt)
-        full = min(1.0, _STEADY_LAG / max(self.lag, 1e-9))
+            calm = np.abs(offset[1]) <= self._pace * self.entry.speed
+            proposal.bounds = np.where(calm, self._acceleration, proposal.bounds)
+            _take_down(offset, push, proposal.bounds, self._pace * self.entry.speed, dt)
+        full = self._pace
         if rate < 1.0 or full < 1.0:
             near = np.abs(offset[0]).max() <= _NEAR and np.abs(offset[1]).max() <= _NEAR_SPEED
             if near or rate > full:
@@ -242,7 +247,16 @@ class Follower:
         braking = offset[1] ** 2 / (2.0 * _BRAKING_WAY)
         if self.lag > 0.0:
             braking = np.minimum(braking, np.abs(offset[1]) / (2.0 * self.lag))
-        return np.maximum(self.entry.acceleration, braking)
+        return np.maximum(self._acceleration, braking)
+
+    @property
+    def _pace(self) -> float:
+        """How fast everything goes, 0 to 1: slower where torques are late."""
+        return min(1.0, _STEADY_LAG / max(self.lag, 1e-9))
+
+    @property
+    def _acceleration(self) -> float:
+        return self._pace**2 * self.entry.acceleration
 
 
 class _Proposal:

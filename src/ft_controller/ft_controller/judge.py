@@ -14,10 +14,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ft_controller import voting
-from ft_controller.atomics import checksum, combine, load_acquire, now_ns, sleep_until
+from ft_controller.atomics import now_ns, sleep_until
 from ft_controller.ballot import Arrival, Ballot
 from ft_controller.controllers import compared_size, data_size, redundant
-from ft_controller.messages import Message, Shared, alive_set
+from ft_controller.messages import Shared, alive_set, rewritten
 from ft_controller.voter import (
     arrived,
     collect,
@@ -49,7 +49,7 @@ def review(ballot: Ballot, shared: Shared, joints: Records) -> None:
         shared: The shared memory.
         joints: The inputs of this tick, shape (n,).
     """
-    vote = ballot.vote[0]
+    vote = ballot.vote
     now = _await_the_rest(ballot, shared)
     _count_votes(ballot)
     if redundant(vote.controller):
@@ -68,7 +68,7 @@ def review(ballot: Ballot, shared: Shared, joints: Records) -> None:
 @njit(cache=True, nogil=True)
 def _await_the_rest(ballot: Ballot, shared: Shared) -> int:
     """Collect until all have answered or are late; returns the time [ns]."""
-    vote, answers, clock = ballot.vote[0], ballot.answers, ballot.clock
+    vote, answers, clock = ballot.vote, ballot.answers, ballot.clock
     began = now_ns(clock)
     while True:
         collect(ballot, shared, True)
@@ -100,7 +100,7 @@ def _count_votes(ballot: Ballot) -> None:
         for i in range(p):
             if (
                 i != j
-                and voting.has(ballot.vote[0].working_set, i)
+                and voting.has(ballot.vote.working_set, i)
                 and answers[i].votes == Arrival.GOOD
                 and voting.accused(ballot.comparisons[i, j])
             ):
@@ -109,20 +109,14 @@ def _count_votes(ballot: Ballot) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _look_again(ballot: Ballot, data: Message) -> None:
+def _look_again(ballot: Ballot, data: Words) -> None:
     """Whose data are no longer those that were read: an honest processor writes them once."""
-    vote = ballot.vote[0]
-    slot = vote.tick & 1
+    vote = ballot.vote
     count = data_size(vote.controller, ballot.owner.size)
     for j in range(ballot.answers.size):
         answer = ballot.answers[j]
-        if answer.data == Arrival.AWAITED:
-            continue
-        stamp = load_acquire(data.stamp[j], slot)
-        claimed = data.checksum[j, slot]
-        found = checksum(data.body[j, slot], 1 + count, vote.tick)
-        echo = found if found == claimed else combine(found, claimed)
-        answer.rewritten = stamp != vote.tick or echo != answer.check
+        if answer.data != Arrival.AWAITED:
+            answer.rewritten = rewritten(data, j, vote.tick, count, answer.check)
 
 
 @njit(cache=True, nogil=True)
@@ -139,7 +133,7 @@ def _finite(joints: Records) -> bool:
 @njit(cache=True, nogil=True)
 def _judge(ballot: Ballot) -> None:
     """Name whoever differs from the quorum, showed two faces or lied; readmit who was clean."""
-    vote, answers, records = ballot.vote[0], ballot.answers, ballot.records
+    vote, answers, records = ballot.vote, ballot.answers, ballot.records
     compares = redundant(vote.controller)
     compared = compared_size(vote.controller, ballot.owner.size)
     right = reference(vote, answers)
@@ -155,7 +149,7 @@ def _judge(ballot: Ballot) -> None:
                 and answer.found == Comparison.SAME
             ):
                 first = voting.equal(
-                    ballot.values[right], ballot.values[j], 1, compared, vote.tolerance
+                    ballot.data[right], ballot.data[j], 1, compared, vote.tolerance
                 )
                 if first >= 0:
                     answer.wrong = Comparison.DIFFERS
@@ -225,7 +219,7 @@ def _false_claim(ballot: Ballot, j: int, k: int) -> bool:
     An echo that the voter has too stands for words that the voter has too, so that it can compare
     them itself. Any other echo may be true.
     """
-    vote, mine, theirs = ballot.vote[0], ballot.answers[j], ballot.answers[k]
+    vote, mine, theirs = ballot.vote, ballot.answers[j], ballot.answers[k]
     said, echo = ballot.comparisons[j, k], ballot.echoes[j, k]
     if said < Comparison.SAME or said > Comparison.NOT_FINITE:
         return True
@@ -238,7 +232,7 @@ def _false_claim(ballot: Ballot, j: int, k: int) -> bool:
     if said == Comparison.SAME and mine.equals == theirs.equals and vote.tolerance == 0.0:
         return False
     compared = compared_size(vote.controller, ballot.owner.size)
-    if voting.equal(ballot.values[j], ballot.values[k], 1, compared, vote.tolerance) < 0:
+    if voting.equal(ballot.data[j], ballot.data[k], 1, compared, vote.tolerance) < 0:
         return said != Comparison.SAME
     if theirs.found == Comparison.NOT_FINITE:
         return said != Comparison.NOT_FINITE
@@ -263,7 +257,7 @@ def _contradicted(ballot: Ballot) -> int:
     as one of them is honest too. Less than all would not do: two that lie together look like two
     that were lied to.
     """
-    answers, working_set = ballot.answers, ballot.vote[0].working_set
+    answers, working_set = ballot.answers, ballot.vote.working_set
     others = voting.members(working_set) - 1
     found, several = -1, False
     for j in range(answers.size):
@@ -290,7 +284,7 @@ def _judge_alone(ballot: Ballot, meaningful: bool) -> None:
     So are damage, a message that was written twice, and a vote against the own echo. What is not
     finite is, too, unless the inputs are not or most say the same.
     """
-    vote, answers = ballot.vote[0], ballot.answers
+    vote, answers = ballot.vote, ballot.answers
     finite = 0
     for j in range(answers.size):
         if voting.has(vote.working_set, j) and answers[j].data != Arrival.AWAITED:
@@ -337,7 +331,7 @@ def _found_anew(vote: Record, answers: Records, records: Records) -> None:
 @njit(cache=True, nogil=True)
 def _judge_time(ballot: Ballot, now: int) -> None:
     """Late once: a suspect. Late for the stall time: out, unless nobody else would be left."""
-    vote, answers, records = ballot.vote[0], ballot.answers, ballot.records
+    vote, answers, records = ballot.vote, ballot.answers, ballot.records
     anybody = False
     for j in range(answers.size):
         if voting.has(vote.working_set, j) and arrived(vote.controller, answers, j, ballot.owner):

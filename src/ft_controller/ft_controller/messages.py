@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ft_controller.atomics import checksum, combine, fence, load_acquire, store_release
 from ft_controller.dynamics import JOINT
+from ft_controller.records import record
 from ft_controller.voting import Comparison
 
 __all__ = [
@@ -31,11 +32,14 @@ __all__ = [
     "PROCESS",
     "InputBlock",
     "Layout",
-    "Message",
     "ProcessTable",
     "Shared",
     "alive_set",
+    "body",
+    "claimed_checksum",
+    "published",
     "read_message",
+    "rewritten",
     "stamp_message",
     "write_message",
 ]
@@ -46,44 +50,27 @@ Records = NDArray[np.void]
 MIN_PROCESSORS = 3
 MAX_PROCESSORS = 16
 
-INPUT = np.dtype(
-    [
-        ("tick", np.int64),
-        ("release", np.int64),  # when the tick began [ns]
-        ("next_due", np.int64),  # when the next one is due, 0: unknown [ns]
-        ("grace", np.int64),  # with a quorum, wait so long for the rest [ns]
-        ("deadline", np.int64),  # nobody waits for longer [ns]
-        ("controller", np.int64),
-        ("reconfiguration", np.int64),
-        ("working_set", np.int64),
-        ("awaited", np.int64),  # members of the working set that are worth waiting for
-        ("quorum", np.int64),
-        ("tolerance", np.float64),
-    ],
-    align=True,
+INPUT = record(
+    "tick release next_due grace deadline controller reconfiguration working_set awaited quorum",
+    "tolerance",
 )
-"""What all processors are told in a tick, beside joints and faults."""
+"""What all processors are told in a tick, beside joints and faults.
 
-FAULT = np.dtype(
-    [
-        ("kind", np.int64),
-        ("element", np.int64),
-        ("onset", np.int64),
-        ("seed", np.int64),
-        ("magnitude", np.float64),
-    ],
-    align=True,
-)
+Times are monotonic [ns]: the tick began at ``release``, with a quorum others are waited for until
+``grace`` after it, nobody waits beyond the ``deadline``; ``next_due`` is 0 if it is not known.
+``awaited`` are the members of the working set that are worth waiting for.
+"""
+
+FAULT = record("kind element onset seed", "magnitude")
 """The fault that one processor carries out; see :class:`~ft_controller.faults.Fault`."""
 
-PROCESS = np.dtype(
-    [("pid", np.int64), ("alive", np.int64), ("generation", np.int64), ("status", np.int64)],
-    align=True,
-)
+PROCESS = record("pid alive generation status")
 """What the process supervisor knows of one processor; ``status`` is that of the last that died."""
 
 _CONTROL = 2  # words before the slots of the input block: current tick, stop
-_HEAD = 3  # words before the data of a message: tick, checksum, set of processors
+# Words of a message: tick, checksum, and the body: a set of processors, then the data.
+_STAMP, _CHECKSUM, _BODY = range(3)
+_HEAD = _BODY + 1
 
 
 class InputBlock(NamedTuple):
@@ -91,56 +78,40 @@ class InputBlock(NamedTuple):
 
     Attributes:
         control: The current tick, and whether to stop, shape (2,).
-        stamp: Tick of each slot, shape (2,); the field ``tick`` of the header.
-        header: Shape (2,), of ``INPUT``.
+        header: Shape (2,), of ``INPUT``; its tick is the stamp.
         joints: Shape (2, n), of :data:`~ft_controller.dynamics.JOINT`.
         faults: Shape (2, p), of ``FAULT``.
     """
 
     control: Words
-    stamp: Words
     header: Records
     joints: Records
     faults: Records
 
 
-class Message(NamedTuple):
-    """One kind of message of all processors; the axes are processor and slot.
-
-    Attributes:
-        stamp: Tick of the message, shape (p, 2).
-        checksum: Of the body, shape (p, 2).
-        body: A set of processors, then the data, shape (p, 2, 1 + count).
-    """
-
-    stamp: Words
-    checksum: Words
-    body: Words
-
-
 class ProcessTable(NamedTuple):
-    """Who is alive.
+    """Who is alive: fields of records that the process supervisor writes, each of shape (p,).
 
     Attributes:
-        heartbeat: Monotonic time of the process supervisor's last sign of life [ns], shape (1,).
-        alive: Field of the records below, shape (p,).
-        generation: Field of the records below: rises with every start, shape (p,).
-        records: Shape (p,), of ``PROCESS``.
+        alive: Whether the process is.
+        generation: Rises with every start.
     """
 
-    heartbeat: Words
     alive: Words
     generation: Words
-    records: Records
 
 
 class Shared(NamedTuple):
-    """All of the shared memory: three messages for the three rounds of a tick."""
+    """All of the shared memory that kernels see; a message for each of the three rounds of a tick.
+
+    A message is an array of words; its axes are processor, slot and word. Use the functions below.
+    Every array of a tuple costs some 15 ns in each call that it is passed to, so there are few.
+    """
 
     input: InputBlock
-    data: Message
-    votes: Message
-    result: Message
+    data: Words
+    votes: Words
+    result: Words
     processes: ProcessTable
 
 
@@ -199,27 +170,25 @@ class Layout:
         heads = slots[:, :header].view(INPUT)[:, 0]
         block = InputBlock(
             control=inputs[:_CONTROL],
-            stamp=heads["tick"],
             header=heads,
             joints=slots[:, header : header + joints].view(JOINT),
             faults=slots[:, header + joints :].view(FAULT),
         )
         length = sum(self._messages)
         both = pages.reshape(self.p, self.page_words)[:, : 2 * length].reshape(self.p, 2, length)
-        messages: list[Message] = []
-        at = 0
-        for size in self._messages:
-            messages.append(
-                Message(both[:, :, at], both[:, :, at + 1], both[:, :, at + 2 : at + size])
-            )
-            at += size
-        data, votes, result = messages
-        return Shared(block, data, votes, result, self.table(processes))
+        first, second = self._messages[0], sum(self._messages[:2])
+        table = self.process_records(processes)
+        return Shared(
+            block,
+            data=both[:, :, :first],
+            votes=both[:, :, first:second],
+            result=both[:, :, second:],
+            processes=ProcessTable(table["alive"], table["generation"]),
+        )
 
-    def table(self, processes: Words) -> ProcessTable:
-        """The process table by name; its block has the shape (process_words,)."""
-        rows = processes[1 : 1 + self.p * PROCESS.itemsize // 8].view(PROCESS)
-        return ProcessTable(processes[:1], rows["alive"], rows["generation"], rows)
+    def process_records(self, processes: Words) -> Records:
+        """The process table, shape (p,), of ``PROCESS``; its block has (process_words,)."""
+        return processes[1 : 1 + self.p * PROCESS.itemsize // 8].view(PROCESS)
 
     def private(self) -> Shared:
         """The same on memory of this process alone: for models, and to compile."""
@@ -246,50 +215,78 @@ def alive_set(processes: ProcessTable) -> int:
 
 
 @njit(cache=True, nogil=True)
+def published(message: Words, j: int, tick: int) -> bool:
+    """Whether processor j has stamped its message of a tick."""
+    return load_acquire(message, (j, tick & 1, _STAMP)) == tick
+
+
+@njit(cache=True, nogil=True)
+def claimed_checksum(message: Words, j: int, tick: int) -> int:
+    """The checksum that processor j gives for its message."""
+    return message[j, tick & 1, _CHECKSUM]
+
+
+@njit(cache=True, nogil=True)
+def body(message: Words, j: int, tick: int) -> Words:
+    """The set word and the data of a message, as they are."""
+    return message[j, tick & 1, _BODY:]
+
+
+@njit(cache=True, nogil=True)
 def read_message(
-    message: Message, j: int, tick: int, count: int, out: Words
+    message: Words, j: int, tick: int, count: int, out: Words
 ) -> tuple[Comparison, int]:
     """Copy what processor j says in a tick: (SAME, MISSING or BAD_CHECKSUM, echo).
 
     ``out`` gets the set word and ``count`` data words. A message that is written again during the
     copy counts as not there yet, if its stamp tells.
-
-    The echo stands for all that was read, the claimed checksum too. A writer that writes a tick
-    twice can be overtaken unnoticed, because both versions carry the same stamp: the reader has the
-    checksum of one and data of the other. Two readers with the same echo have read the same words,
-    so they find the same.
     """
     slot = tick & 1
-    stamp = message.stamp[j]
-    if load_acquire(stamp, slot) != tick:
+    if not published(message, j, tick):
         return Comparison.MISSING, 0
-    claimed = message.checksum[j, slot]
-    body = message.body[j, slot]
+    claimed = message[j, slot, _CHECKSUM]
     for k in range(1 + count):
-        out[k] = body[k]
+        out[k] = message[j, slot, _BODY + k]
     fence()
-    if load_acquire(stamp, slot) != tick:
+    if not published(message, j, tick):
         return Comparison.MISSING, 0
     found = checksum(out, 1 + count, tick)
-    if found != claimed:
-        return Comparison.BAD_CHECKSUM, combine(found, claimed)
-    return Comparison.SAME, found
+    return Comparison.SAME if found == claimed else Comparison.BAD_CHECKSUM, _echo(found, claimed)
 
 
 @njit(cache=True, nogil=True)
-def write_message(message: Message, me: int, tick: int, group: int, data: Words) -> None:
+def _echo(found: int, claimed: int) -> int:
+    """Stands for all that was read, the claimed checksum too; never 0.
+
+    A writer that writes a tick twice can be overtaken unnoticed, because both versions carry the
+    same stamp: the reader has the checksum of one and data of the other. Two readers with the same
+    echo have read the same words, so they find the same.
+    """
+    return found if found == claimed else combine(found, claimed)
+
+
+@njit(cache=True, nogil=True)
+def rewritten(message: Words, j: int, tick: int, count: int, echo: int) -> bool:
+    """Whether the message is no longer the one that was read with an echo."""
+    if not published(message, j, tick):
+        return True
+    found = checksum(body(message, j, tick), 1 + count, tick)
+    return _echo(found, claimed_checksum(message, j, tick)) != echo
+
+
+@njit(cache=True, nogil=True)
+def write_message(message: Words, me: int, tick: int, group: int, data: Words) -> None:
     """Take the stamp off, put set, data and checksum in place."""
     slot = tick & 1
-    store_release(message.stamp[me], slot, 0)
+    store_release(message, (me, slot, _STAMP), 0)
     fence()
-    body = message.body[me, slot]
-    body[0] = group
+    message[me, slot, _BODY] = group
     for k in range(data.size):
-        body[1 + k] = data[k]
-    message.checksum[me, slot] = checksum(body, 1 + data.size, tick)
+        message[me, slot, _BODY + 1 + k] = data[k]
+    message[me, slot, _CHECKSUM] = checksum(body(message, me, tick), 1 + data.size, tick)
 
 
 @njit(cache=True, nogil=True)
-def stamp_message(message: Message, me: int, tick: int) -> None:
+def stamp_message(message: Words, me: int, tick: int) -> None:
     """Let others read what was written."""
-    store_release(message.stamp[me], tick & 1, tick)
+    store_release(message, (me, tick & 1, _STAMP), tick)

@@ -207,7 +207,7 @@ class FtParameters(ArmParameters):
     restart_stalled: float = parameter(
         5.0,
         "processors that are silent or wrong, and a process supervisor that is silent, for so long "
-        "are replaced; 0: never [s]",
+        "are replaced; 0: off [s]",
         minimum=0.0,
         maximum=1e6,
         read_only=True,

@@ -68,8 +68,8 @@ class ProcessSupervisor:
         self._children = [_Child(delay=self._delay) for _ in range(self._layout.p)]
         words = self._layout.process_words
         self._block = Block(words, self._readers["processes"], self._fds["processes"], (0, words))
-        self._table = self._layout.table(self._block.words)
-        for entry, generation in zip(self._table.records, setup["generations"], strict=True):
+        self._table = self._layout.process_records(self._block.words)
+        for entry, generation in zip(self._table, setup["generations"], strict=True):
             entry["generation"] = int(generation)
             # Those of an earlier process supervisor died with it.
             entry["status"] = signal.SIGKILL if generation else 0
@@ -82,7 +82,7 @@ class ProcessSupervisor:
             self._start(k, poll)
         while True:
             due = [c.restart_at for c in self._children if c.pid == 0 and c.restart_at > 0.0]
-            self._table.heartbeat[0] = time.monotonic_ns()
+            self._block.words[0] = time.monotonic_ns()
             wait = min([_HEARTBEAT_S, *(at - time.monotonic() for at in due)])
             for fd, _ in poll.poll(1e3 * max(0.0, wait)):
                 if fd == self._channel.fileno():
@@ -147,7 +147,7 @@ class ProcessSupervisor:
         child.started, child.restart_at = time.monotonic(), 0.0
         poll.register(child.ready, select.POLLIN | select.POLLHUP)
         poll.register(child.pidfd, select.POLLIN)
-        self._table.records[k]["pid"] = pid
+        self._table[k]["pid"] = pid
 
     def _report(self, k: int, poll: select.poll) -> None:
         """The new process has mapped its page and waits for its first tick."""
@@ -157,15 +157,15 @@ class ProcessSupervisor:
         os.close(child.ready)
         child.ready = -1
         if ready:
-            self._table.generation[k] += 1
-            self._table.alive[k] = 1
+            self._table[k]["generation"] += 1
+            self._table[k]["alive"] = 1
 
     def _bury(self, k: int, poll: select.poll) -> None:
         child = self._children[k]
-        self._table.alive[k] = 0
+        self._table[k]["alive"] = 0
         _, status = os.waitpid(child.pid, 0)
-        self._table.records[k]["status"] = status
-        self._table.records[k]["pid"] = 0
+        self._table[k]["status"] = status
+        self._table[k]["pid"] = 0
         for fd in (child.pidfd, child.ready):
             if fd >= 0:
                 poll.unregister(fd)

@@ -82,6 +82,7 @@ class _Supervisor:
                 _mapped(fds[name], words, own=name == "input") for name, words in sizes.items()
             ]
             self.shared = layout.views(*(block.words for block in self._blocks))
+            self.table = layout.process_records(self._blocks[2].words)
             if generations is not None:
                 self._launch(fds, asdict(setup) | fds | {"generations": list(generations)})
         finally:
@@ -118,7 +119,7 @@ class _Supervisor:
 
     @property
     def heartbeat(self) -> int:
-        return int(self.shared.processes.heartbeat[0])
+        return int(self._blocks[2].words[0])
 
     @property
     def alive(self) -> int:
@@ -194,6 +195,13 @@ class ReplicaProcesses:
         return self._now.shared
 
     @property
+    def table(self) -> NDArray[np.void]:
+        """The process table, shape (p,), of :data:`~ft_controller.messages.PROCESS`."""
+        if self._now is None:
+            raise ReplicaError("the processors are not started")
+        return self._now.table
+
+    @property
     def mapped(self) -> bool:
         """Whether there is shared memory."""
         return self._now is not None
@@ -206,7 +214,7 @@ class ReplicaProcesses:
     @property
     def pids(self) -> list[int]:
         """Process ids of the processors, 0 where there is none."""
-        return [int(pid) for pid in self.shared.processes.records["pid"]]
+        return [int(pid) for pid in self.table["pid"]]
 
     @property
     def supervisor_pid(self) -> int:

@@ -40,7 +40,15 @@ from ft_controller.fault_injection import (
     spoil,
 )
 from ft_controller.faults import FaultKind
-from ft_controller.messages import FAULT, INPUT, Layout, Shared, alive_set, read_message
+from ft_controller.messages import (
+    FAULT,
+    INPUT,
+    Layout,
+    Shared,
+    alive_set,
+    claimed_checksum,
+    read_message,
+)
 from ft_controller.voting import Comparison
 
 __all__ = ["Private", "serve", "warm"]
@@ -159,7 +167,7 @@ def _compare(me: int, tick: int, count: int, shared: Shared, own: Private) -> No
     comparison[:] = Comparison.MISSING
     echo[:] = 0
     comparison[me] = Comparison.SAME
-    echo[me] = shared.data.checksum[me, tick & 1]
+    echo[me] = claimed_checksum(shared.data, me, tick)
     for k in range(count):
         if not math.isfinite(own.data[k]):
             comparison[me] = Comparison.NOT_FINITE
@@ -299,7 +307,7 @@ def _share_out(me: int, tick: int, group: int, shared: Shared, own: Private) -> 
 @njit(cache=True, nogil=True)
 def _tick(me: int, tick: int, shared: Shared, own: Private) -> None:
     """One tick: compute, compare, vote, share out."""
-    header, fault, pages = own.header[0], own.fault[0], shared.data.body
+    header, fault, pages = own.header[0], own.fault[0], shared.data
     controller = header.controller
     stages = 1
     if redundant(controller):
@@ -332,14 +340,14 @@ def _take_inputs(me: int, tick: int, shared: Shared, own: Private) -> bool:
     """Copy the inputs of a tick; whether they are those of this tick."""
     slot = tick & 1
     inputs = shared.input
-    if load_acquire(inputs.stamp, slot) != tick:
+    if load_acquire(inputs.header["tick"], slot) != tick:
         return False
     own.header[0] = inputs.header[slot]
     own.fault[0] = inputs.faults[slot, me]
     for i in range(own.joints.size):
         own.joints[i] = inputs.joints[slot, i]
     fence()
-    return load_acquire(inputs.stamp, slot) == tick
+    return load_acquire(inputs.header["tick"], slot) == tick
 
 
 @njit(cache=True, nogil=True)

@@ -153,7 +153,7 @@ class ReplicaGroup:
         self._joints = np.zeros(arm.n, JOINT)
         self._faults = np.zeros(self.p, FAULT)
         self._ballot = Ballot.of(self.layout)
-        self._vote = self._ballot.vote[0]
+        self._vote = self._ballot.vote
         self.set_gains(kp, kd)
         self._vote["tolerance"] = checks.within("tolerance", tolerance, 0.0, 1e-3)
         self._vote["clean_ticks"] = int(checks.within("clean_ticks", clean_ticks, 1, 1_000_000))
@@ -599,7 +599,7 @@ class ReplicaGroup:
 
     def processors(self) -> list[Processor]:
         """Every processor as the voter sees it."""
-        owners, table = self.owners, self._processes.shared.processes.records
+        owners, table = self.owners, self._processes.table
         return [
             explain.describe_processor(k, self._ballot, table[k], owners) for k in range(self.p)
         ]

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from ft_controller.errors import ArmError
 from ft_controller.limits import Limits
+from ft_controller.records import record
 
 __all__ = ["Reason", "SafetySupervisor", "State"]
 
@@ -67,48 +68,20 @@ class Reason(IntEnum):
 _DAMPS = 0.025
 _STABLE, _LONGEST_GAP, _FORGOTTEN = 0.04, 0.2, 0.2
 
-_STATUS = np.dtype(
-    [
-        ("state", np.int64),
-        ("reason", np.int64),
-        ("joint", np.int64),  # that the reason is about, and what was wrong with it
-        ("value", np.float64),
-        ("saturated", np.int64),
-        ("barred", np.int64),  # a reason, while there must be no torque
-        ("ramp_began", np.float64),
-        ("last_time", np.float64),  # of the last step; NaN: none
-        ("held", np.float64),  # hold time that is used up
-        ("seen", np.float64),  # time that the last measurement is of
-        ("age", np.float64),  # of the next measurement
-        ("gap", np.float64),  # longest time between two steps of late
-    ],
-    align=True,
+_STATUS = record(
+    "state reason joint saturated barred", "value ramp_began last_time held seen age gap"
 )
+"""The state machine.
 
-_TIMES = np.dtype(
-    [
-        ("hold", np.float64),
-        ("ramp", np.float64),
-        ("pause", np.float64),
-        ("recovery", np.float64),
-        ("implausible", np.float64),
-        ("margin", np.float64),
-    ],
-    align=True,
-)
+``value`` is what was wrong with ``joint``; ``barred`` is a reason while there must be no torque.
+Times [s]: of the last step (NaN: none); hold time that is used up; that the last measurement is
+of; age of the next one; the longest time between two steps of late.
+"""
+
+_TIMES = record(floats="hold ramp pause recovery implausible margin")
 """The fields of :class:`~ft_controller.limits.Limits` that are for all joints."""
 
-_JOINT = np.dtype(
-    [
-        ("torque", np.float64),
-        ("lower", np.float64),
-        ("upper", np.float64),
-        ("speed", np.float64),
-        ("damping", np.float64),
-        ("last", np.float64),  # the last safe torque
-    ],
-    align=True,
-)
+_JOINT = record(floats="torque lower upper speed damping last")
 """The fields that each joint has, and its last safe torque [N m]."""
 
 

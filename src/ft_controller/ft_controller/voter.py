@@ -23,7 +23,14 @@ from ft_controller import voting
 from ft_controller.atomics import fence, load_acquire, now_ns, pause, sleep_until, store_release
 from ft_controller.ballot import Arrival, Ballot
 from ft_controller.controllers import Controller, compared_size, data_size, redundant
-from ft_controller.messages import InputBlock, ProcessTable, Shared, alive_set, read_message
+from ft_controller.messages import (
+    InputBlock,
+    ProcessTable,
+    Shared,
+    alive_set,
+    published,
+    read_message,
+)
 from ft_controller.voting import Comparison
 
 __all__ = [
@@ -56,7 +63,7 @@ def release_and_vote(ballot: Ballot, shared: Shared, joints: Records, faults: Re
         joints: Inputs of equation (2), shape (n,), of :data:`~ft_controller.dynamics.JOINT`.
         faults: What the processors shall do wrong, shape (p,).
     """
-    vote, clock = ballot.vote[0], ballot.clock
+    vote, clock = ballot.vote, ballot.clock
     vote.tick += 1
     _open(ballot, shared.processes)
     _write_input(vote, shared.input, joints, faults, clock)
@@ -93,7 +100,7 @@ def release_and_vote(ballot: Ballot, shared: Shared, joints: Records, faults: Re
 @njit(cache=True, nogil=True)
 def _open(ballot: Ballot, processes: ProcessTable) -> None:
     """An empty ballot for those that have a vote."""
-    vote, answers = ballot.vote[0], ballot.answers
+    vote, answers = ballot.vote, ballot.answers
     _look_who_votes(vote, ballot.records, processes)
     vote.decided = 0
     vote.agreeing = 0
@@ -168,7 +175,8 @@ def _write_input(
 ) -> None:
     """Fill the input slot of this tick and release it to all processors at once."""
     slot = vote.tick & 1
-    store_release(inputs.stamp, slot, 0)
+    stamp = inputs.header["tick"]
+    store_release(stamp, slot, 0)
     fence()
     header = inputs.header[slot]
     header.controller = vote.controller
@@ -186,34 +194,27 @@ def _write_input(
     vote.release = now_ns(clock)
     header.release = vote.release
     header.deadline = vote.release + vote.hard
-    store_release(inputs.stamp, slot, vote.tick)
+    store_release(stamp, slot, vote.tick)
     store_release(inputs.control, 0, vote.tick)
 
 
 @njit(cache=True, nogil=True)
 def collect(ballot: Ballot, shared: Shared, with_data: bool) -> None:
     """Copy what has arrived since the last look; each message is read once."""
-    vote, answers = ballot.vote[0], ballot.answers
+    vote, answers = ballot.vote, ballot.answers
     tick, controller = vote.tick, vote.controller
-    slot, n = tick & 1, ballot.owner.size
+    n = ballot.owner.size
     for i in range(answers.size):
         answer = answers[i]
         if redundant(controller):
-            if (
-                with_data
-                and answer.data == Arrival.AWAITED
-                and load_acquire(shared.data.stamp[i], slot) == tick
-            ):
-                _take_data(ballot, shared, i)
-            if (
-                answer.votes == Arrival.AWAITED
-                and load_acquire(shared.votes.stamp[i], slot) == tick
-            ):
-                _take_votes(ballot, shared, i)
+            if with_data and answer.data == Arrival.AWAITED and published(shared.data, i, tick):
+                _take_data(ballot, shared.data, i)
+            if answer.votes == Arrival.AWAITED and published(shared.votes, i, tick):
+                _take_votes(ballot, shared.votes, i)
         if (
             controller != Controller.ECHO
             and answer.result == Arrival.AWAITED
-            and load_acquire(shared.result.stamp[i], slot) == tick
+            and published(shared.result, i, tick)
         ):
             found, _ = read_message(shared.result, i, tick, 2 * n, ballot.results[i])
             if found == Comparison.SAME:
@@ -224,19 +225,19 @@ def collect(ballot: Ballot, shared: Shared, with_data: bool) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _take_data(ballot: Ballot, shared: Shared, i: int) -> None:
+def _take_data(ballot: Ballot, message: Words, i: int) -> None:
     """Read the data of processor i, and find who has said the same before."""
-    vote, answers, values = ballot.vote[0], ballot.answers, ballot.values
+    vote, answers, data = ballot.vote, ballot.answers, ballot.data
     answer = answers[i]
     count = data_size(vote.controller, ballot.owner.size)
-    found, check = read_message(shared.data, i, vote.tick, count, ballot.data[i])
+    found, check = read_message(message, i, vote.tick, count, data[i].view(np.int64))
     if found == Comparison.MISSING:
         return
     answer.data = Arrival.GOOD
     answer.check = check
     if found == Comparison.SAME:
         for k in range(count):
-            if not math.isfinite(values[i, 1 + k]):
+            if not math.isfinite(data[i, 1 + k]):
                 found = Comparison.NOT_FINITE
                 ballot.records[i].element = k
                 break
@@ -249,18 +250,18 @@ def _take_data(ballot: Ballot, shared: Shared, i: int) -> None:
         if (
             r != i
             and answers[r].equals == r
-            and voting.equal(values[r], values[i], 1, compared, vote.tolerance) < 0
+            and voting.equal(data[r], data[i], 1, compared, vote.tolerance) < 0
         ):
             answer.equals = r
             return
 
 
 @njit(cache=True, nogil=True)
-def _take_votes(ballot: Ballot, shared: Shared, i: int) -> None:
+def _take_votes(ballot: Ballot, votes: Words, i: int) -> None:
     """Read what processor i says of the others."""
     answer, message = ballot.answers[i], ballot.message
     p = ballot.answers.size
-    found, _ = read_message(shared.votes, i, ballot.vote[0].tick, 2 * p, message)
+    found, _ = read_message(votes, i, ballot.vote.tick, 2 * p, message)
     if found == Comparison.SAME:
         answer.votes = Arrival.GOOD
         answer.suggestion = message[0]
@@ -274,7 +275,7 @@ def _take_votes(ballot: Ballot, shared: Shared, i: int) -> None:
 @njit(cache=True, nogil=True)
 def _decide(ballot: Ballot, joints: Records) -> bool:
     """Whether the torque of this tick is sure; then it is in ``tau``."""
-    vote = ballot.vote[0]
+    vote = ballot.vote
     if vote.controller == Controller.ECHO:
         return _decide_by_data(ballot)
     if vote.controller in (Controller.SERIAL, Controller.PARALLEL):
@@ -297,7 +298,7 @@ def _decide_by_data(ballot: Ballot) -> bool:
     faulty ones confirm each other too. They could only take away: an honest processor may have
     stopped waiting when it had seen the good face of a two-faced one.
     """
-    vote = ballot.vote[0]
+    vote = ballot.vote
     r = reference(vote, ballot.answers)
     if r < 0:
         return False
@@ -305,14 +306,14 @@ def _decide_by_data(ballot: Ballot) -> bool:
     vote.agreeing = voting.members(vote.group)
     n = ballot.owner.size
     for i in range(n):
-        ballot.tau[i] = ballot.values[r, 1 + n * n + n + i]
+        ballot.tau[i] = ballot.data[r, 1 + n * n + n + i]
     return True
 
 
 @njit(cache=True, nogil=True)
 def _decide_by_groups(ballot: Ballot, joints: Records) -> bool:
     """The paper's: the torques of a set of processors that a quorum of it stands for."""
-    vote, answers = ballot.vote[0], ballot.answers
+    vote, answers = ballot.vote, ballot.answers
     p = answers.size
     for r in range(p):
         if not voting.has(vote.working_set, r) or answers[r].result != Arrival.GOOD:
@@ -338,7 +339,7 @@ def _decide_by_groups(ballot: Ballot, joints: Records) -> bool:
 @njit(cache=True, nogil=True)
 def _gather(ballot: Ballot, joints: Records, group: int) -> bool:
     """Put the shared-out torques together; False while one is missing or is no number."""
-    vote, tau = ballot.vote[0], ballot.tau
+    vote, tau = ballot.vote, ballot.tau
     n = tau.size
     for i in range(n):
         tau[i] = 0.0
@@ -352,7 +353,7 @@ def _gather(ballot: Ballot, joints: Records, group: int) -> bool:
             return False
         if redundant(vote.controller) and answer.group != group:
             return False
-        tau[i] = ballot.torques[k, 1 + i]
+        tau[i] = ballot.results[k].view(np.float64)[1 + i]
         if not math.isfinite(tau[i]):
             vote.not_finite = 1
             return False

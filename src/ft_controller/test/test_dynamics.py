@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from ft_controller import Arm, dynamics
 
 pin = pytest.importorskip("pinocchio")
+pinocchio_model = pytest.importorskip("benchmarks.baselines.ft_pinocchio").pinocchio_model
 
 Q = np.array([0.1, 0.2, 0.3, 0.4])
 V = np.array([1.0, -0.5, 0.25, -0.125])
@@ -31,22 +32,6 @@ def lagrange(arm, q, v):
     bias = (h * np.sin(difference) * rate[None, :] ** 2).sum(axis=1)
     below = np.triu(np.ones((n, n)))  # suffix sums
     return below @ a @ below.T, below @ bias
-
-
-def pinocchio_model(arm):
-    model = pin.Model()
-    parent = 0
-    for i in range(arm.n):
-        placement = pin.SE3.Identity()
-        if i:
-            placement.translation = np.array([arm.length[i - 1], 0.0, 0.0])
-        joint = model.addJoint(parent, pin.JointModelRZ(), placement, f"joint_{i}")
-        spin = np.diag([0.0, arm.inertia[i], arm.inertia[i]])
-        body = pin.Inertia(arm.mass[i], np.array([arm.com[i], 0.0, 0.0]), spin)
-        model.appendBodyToJoint(joint, body, pin.SE3.Identity())
-        parent = joint
-    model.gravity.linear = np.array([0.0, -arm.gravity, 0.0])
-    return model, model.createData()
 
 
 def test_golden_inertia_bias_and_torque():

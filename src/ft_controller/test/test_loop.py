@@ -203,7 +203,7 @@ def test_slow_votes_make_a_slow_motion_and_no_wild_one(slow, age):
 def test_an_arm_that_is_met_in_motion_is_braked_although_votes_are_slow():
     simulation = Simulation(**DEMO)
     simulation.plant.qdot[:] = [0.5, -2.0, -2.0, 6.0]
-    simulation.run(0.1).run(3.0, slow=0.06, age=0.02)
+    simulation.run(0.1).run(8.0, slow=0.06, age=0.02)
     assert simulation.state == State.RUN
     assert simulation.fastest <= 8.0 and simulation.speed < 0.3
 

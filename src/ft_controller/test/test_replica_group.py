@@ -552,7 +552,8 @@ def test_a_stopped_supervisor_is_replaced_without_a_lost_tick(processes):
         Arm.four_link(), timing=Timing.patient(), restart_delay=0.001, restart_stalled=0.5
     ) as group:
         assert still(group).voted
-        old, children = group.supervisor_pid, [psutil.Process(pid) for pid in group.pids]
+        old = group.supervisor_pid
+        before = [psutil.Process(pid) for pid in (old, *group.pids)]
         os.kill(old, signal.SIGSTOP)
         end = time.monotonic() + 60.0
         while group.supervisor_pid == old:
@@ -563,7 +564,7 @@ def test_a_stopped_supervisor_is_replaced_without_a_lost_tick(processes):
         for _ in range(20):
             assert still(group).voted
         assert group.exclusions == 0 and group.safety.state == State.RUN
-        assert processes.gone([psutil.Process(old), *children])
+        assert processes.gone(before)
         # The new one does its work.
         dead = group.pids[1]
         os.kill(dead, signal.SIGKILL)

@@ -23,7 +23,7 @@ from benchmarks.baselines.ft_adversary import (
 from ft_controller import judge, voter, voting
 from ft_controller.atomics import checksum
 from ft_controller.controllers import Controller
-from ft_controller.messages import stamp_message, write_message
+from ft_controller.messages import claimed_checksum, stamp_message, write_message
 from ft_controller.voting import Comparison
 
 SAY_SAME = 3 * Comparison.SAME + TRUE
@@ -246,9 +246,9 @@ def test_one_that_shows_only_the_voter_a_wrong_face_has_no_paper_controller_blam
     for k in range(4):
         publish(shared.data, k, 0, bits(9.0 if k == 0 else 2.0, 1.0))
     for k in range(4):
-        echoes = shared.data.checksum[:, tick & 1].copy()
+        echoes = [claimed_checksum(shared.data, j, tick) for j in range(4)]
         echoes[0] = checksum(np.append(0, bits(2.0, 1.0)), 3, tick)
-        publish(shared.votes, k, 0b1111, [Comparison.SAME] * 4 + echoes.tolist())
+        publish(shared.votes, k, 0b1111, [Comparison.SAME] * 4 + echoes)
         publish(shared.result, k, 0b1111, [*bits(TORQUE), k == 0])
     stage = model.stage
     assert voter.release_and_vote(model.ballot, shared, stage.joints, stage.faults)

@@ -6,7 +6,7 @@ from gpu_kinematics.cpu import CpuBackend
 from gpu_kinematics.cuda import CudaBackend
 from gpu_kinematics.delta import Delta
 from gpu_kinematics.errors import BackendError, DeltaError, DeltaInput, DeltaLimit
-from gpu_kinematics.geometry import SEED_GEOMETRY, Geometry, Limits
+from gpu_kinematics.geometry import PUBLISHED_GEOMETRY, Geometry, Limits
 from gpu_kinematics.status import Status, explain
 from gpu_kinematics.trajectory import Fleet, Move, Trajectory
 from gpu_kinematics.workspace import Workspace, map_workspace
@@ -14,7 +14,7 @@ from gpu_kinematics.workspace import Workspace, map_workspace
 __version__ = importlib.metadata.version(__name__)
 
 __all__ = [
-    "SEED_GEOMETRY",
+    "PUBLISHED_GEOMETRY",
     "BackendError",
     "CpuBackend",
     "CudaBackend",

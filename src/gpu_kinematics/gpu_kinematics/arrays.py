@@ -8,14 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from gpu_kinematics.call import Group
+from gpu_kinematics.call import Array, Group
 from gpu_kinematics.errors import DeltaInput
 
-__all__ = ["LAYOUTS", "Array", "Batch", "check_dtype", "check_out", "is_device_array", "open_batch"]
-
-#: An array of a caller: of numpy, CuPy, or any library that speaks DLPack or the CUDA array
-#: interface; on the host also what numpy makes an array of.
-Array = Any
+__all__ = ["LAYOUTS", "Batch", "check_dtype", "check_out", "is_device_array", "open_batch"]
 
 LAYOUTS = ("soa", "aos")
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))

@@ -12,16 +12,23 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpu_kinematics.kernels import OPS, rows
 
-__all__ = ["Backend", "Call", "Group", "rows_of"]
+__all__ = ["Array", "Backend", "Call", "Group", "HostArray", "rows_of"]
+
+#: An array of a caller: of numpy, CuPy, or any library that speaks DLPack or the CUDA array
+#: interface; on the host also what numpy makes an array of.
+Array = Any
+#: Numbers of either precision on the host.
+HostArray = NDArray[np.floating[Any]]
 
 
 class Group(NamedTuple):
     """Rows of one array; ``array`` is None for an output that is not wanted."""
 
-    array: Any
+    array: Array
     row: int = 0
     step: int = 0
     outer: int = 0

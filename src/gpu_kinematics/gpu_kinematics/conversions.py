@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
+from gpu_kinematics.call import HostArray
 from gpu_kinematics.errors import DeltaInput, DeltaLimit
 from gpu_kinematics.geometry import THETA, Geometry, Limits
 from gpu_kinematics.results import Jacobian, Measures
@@ -39,8 +40,6 @@ __all__ = [
     "read_move",
 ]
 
-Array = NDArray[np.floating[Any]]
-
 _LAYOUT = {DeltaBatch.SOA: "soa", DeltaBatch.AOS: "aos"}
 _JOINTS = ("joint_1", "joint_2", "joint_3")
 
@@ -61,7 +60,7 @@ class Batch:
     dtype: DTypeLike
     message: Any
 
-    def vectors(self, field: str) -> Array:
+    def vectors(self, field: str) -> HostArray:
         """A field as 3-vectors in its layout, shape (3, N) or (N, 3); a view where it can be."""
         flat = from_field(getattr(self.message, field), self.dtype)
         if flat.size != 3 * self.count:
@@ -70,7 +69,7 @@ class Batch:
             )
         return flat.reshape((3, self.count) if self.layout == "soa" else (self.count, 3))
 
-    def rates(self) -> list[Array | None]:
+    def rates(self) -> list[HostArray | None]:
         """First and second derivatives of a request; None for a field that is empty."""
         return [
             self.vectors(field) if len(getattr(self.message, field)) else None
@@ -127,7 +126,7 @@ def read_angle_limits(request: WorkspaceMap.Request, own: Limits) -> Limits:
     return Limits(*bounds) if bounds.size else own
 
 
-def read_ends(batch: Batch) -> tuple[Array, Array]:
+def read_ends(batch: Batch) -> tuple[HostArray, HostArray]:
     """Start and goal of a trajectory request."""
     start, goal = batch.vectors("start"), batch.vectors("goal")
     for name, array in (("start", start), ("goal", goal)):
@@ -150,7 +149,7 @@ def read_move(request: MakeTrajectory.Request, own: dict[str, float]) -> Move:
     )
 
 
-def read_angles(message: JointState) -> Array:
+def read_angles(message: JointState) -> HostArray:
     """The three joint angles of a robot [rad]."""
     angles = from_field(message.position, np.float64)
     if angles.size != 3:
@@ -168,7 +167,7 @@ def _fill_masks(response: Any, mask: NDArray[np.uint16], code: StatusCode) -> No
 
 
 def fill_solution(
-    response: SolveDelta.Response, values: Array, mask: NDArray[np.uint16], backend: str
+    response: SolveDelta.Response, values: HostArray, mask: NDArray[np.uint16], backend: str
 ) -> None:
     """Values and masks of an answer: it is a failure if every robot failed."""
     response.count = mask.size
@@ -187,7 +186,7 @@ def fill_jacobian(response: SolveDelta.Response, found: Jacobian, measures: Meas
 
 
 def fill_trajectory(
-    response: MakeTrajectory.Response, plan: Fleet, times: Array, motion: Trajectory
+    response: MakeTrajectory.Response, plan: Fleet, times: HostArray, motion: Trajectory
 ) -> None:
     """A sampled trajectory: it is a failure if a robot leaves its workspace or limits."""
     response.count, response.samples = plan.count, len(times)
@@ -212,7 +211,7 @@ def fill_map(response: WorkspaceMap.Response, found: Workspace) -> None:
 
 
 def batch_message(
-    header: Header, quantity: int, values: Array, mask: NDArray[np.uint16], layout: str = "soa"
+    header: Header, quantity: int, values: HostArray, mask: NDArray[np.uint16], layout: str = "soa"
 ) -> DeltaBatch:
     """Angles or positions of a batch with their masks."""
     numbers = {name: number for number, name in _LAYOUT.items()}
@@ -221,7 +220,7 @@ def batch_message(
     return batch
 
 
-def point_message(header: Header, frame_id: str, position: Array, mask: int) -> PointStamped:
+def point_message(header: Header, frame_id: str, position: HostArray, mask: int) -> PointStamped:
     """The position of one robot [m]; refused if it has none."""
     if not np.isfinite(position).all():
         raise DeltaInput("position", summary(np.atleast_1d(mask)))
@@ -231,7 +230,7 @@ def point_message(header: Header, frame_id: str, position: Array, mask: int) -> 
     return answer
 
 
-def joint_command(header: Header, angles: Array, mask: int) -> JointState:
+def joint_command(header: Header, angles: HostArray, mask: int) -> JointState:
     """The joint angles of one robot [rad]; refused if the target is not reachable."""
     if mask:
         raise DeltaInput("target", summary(np.atleast_1d(mask)))

@@ -16,8 +16,9 @@ import threading
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
-from gpu_kinematics.call import Call, Group, rows_of
+from gpu_kinematics.call import Array, Call, Group, rows_of
 from gpu_kinematics.errors import BackendError, DeltaInput
 from gpu_kinematics.kernels import OPS
 from gpu_kinematics.render import MODES, render_c
@@ -33,7 +34,7 @@ CHUNK = 1 << 20
 _PRECISION = {np.dtype(np.float64): "f64", np.dtype(np.float32): "f32"}
 
 
-def source(dtype: Any) -> str:
+def source(dtype: DTypeLike) -> str:
     """CUDA C of all kernels in a precision."""
     return render_c(_PRECISION[np.dtype(dtype)])
 
@@ -86,7 +87,7 @@ class CudaBackend:
 
     # -- arrays
 
-    def adopt(self, x: Any) -> Any:
+    def adopt(self, x: Array) -> Array:
         """A device array of any library as a CuPy array, without a copy."""
         if isinstance(x, self.cp.ndarray):
             return x
@@ -94,7 +95,7 @@ class CudaBackend:
             return self.cp.asarray(x)
         return self.cp.from_dlpack(x)
 
-    def put(self, host: np.ndarray[Any, Any]) -> Any:
+    def put(self, host: NDArray[Any]) -> Array:
         """A host array on the current device."""
         return self.cp.asarray(host)
 
@@ -125,7 +126,7 @@ class CudaBackend:
         self.function(call.op, call.dtype)(grid, (THREADS, 1, 1), tuple(arguments))
 
     @staticmethod
-    def _group(group: Group) -> tuple[Any, np.int64, np.int64, np.int64]:
+    def _group(group: Group) -> tuple[Array, np.int64, np.int64, np.int64]:
         pointer = np.uint64(0) if group.array is None else group.array
         return pointer, np.int64(group.row), np.int64(group.step), np.int64(group.outer)
 
@@ -148,7 +149,7 @@ class CudaBackend:
             slot.finish()
 
 
-def _view(group: Group, rows: int, call: Call) -> np.ndarray[Any, Any]:
+def _view(group: Group, rows: int, call: Call) -> NDArray[Any]:
     """A host group as an array of rows x outer x count, repeats included."""
     size = group.array.itemsize
     return np.lib.stride_tricks.as_strided(
@@ -186,7 +187,7 @@ class _Slot:
                 device.set(host, stream=self.stream)
         self.at, self.count = 0, 0
 
-    def _pinned(self, view: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
+    def _pinned(self, view: NDArray[Any], size: int) -> NDArray[Any]:
         shape = (view.shape[0], view.shape[1], min(size, view.shape[2]))
         number = int(np.prod(shape))
         memory = self.backend.cp.cuda.alloc_pinned_memory(max(1, number) * view.itemsize)
@@ -230,7 +231,7 @@ class _Slot:
         self.count = 0
 
 
-def _dense(device: Any, step: int) -> Group:
+def _dense(device: Array, step: int) -> Group:
     """A device buffer of rows x outer x count as a group."""
     _rows, outer, count = device.shape
     return Group(device, outer * count, step, count if outer > 1 else 0)

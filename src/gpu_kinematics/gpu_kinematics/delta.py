@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpu_kinematics.arrays import Array
-from gpu_kinematics.call import Group
+from gpu_kinematics.call import Array, Group
 from gpu_kinematics.dispatch import Branch, Dispatcher
 from gpu_kinematics.results import (
     Control,

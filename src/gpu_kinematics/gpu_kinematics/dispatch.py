@@ -9,11 +9,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from gpu_kinematics.arrays import (
     LAYOUTS,
-    Array,
     Batch,
     check_dtype,
     check_out,
@@ -21,7 +20,7 @@ from gpu_kinematics.arrays import (
     is_device_array,
     open_batch,
 )
-from gpu_kinematics.call import Call, Group, rows_of
+from gpu_kinematics.call import Array, Call, Group, HostArray, rows_of
 from gpu_kinematics.cpu import CpuBackend, addresses, kernel
 from gpu_kinematics.cuda import CudaBackend
 from gpu_kinematics.errors import BackendError, DeltaInput
@@ -70,8 +69,8 @@ class _Shortcut(NamedTuple):
     function: Callable[..., None]
     geometry_at: int
     options_at: int
-    geometry: NDArray[Any]
-    options: NDArray[Any]
+    geometry: HostArray
+    options: HostArray
 
 
 class Dispatcher:
@@ -249,15 +248,15 @@ class Dispatcher:
         """A few numbers as an array where the kernels read it."""
         return self._kept((values, dtype), lambda: np.array(values, dtype))
 
-    def _on_device(self, host: NDArray[Any], where: Any) -> Any:
+    def _on_device(self, host: HostArray, where: Any) -> Any:
         """A small constant on the device, uploaded once."""
         return self._kept(("device", host.tobytes(), host.dtype), lambda: where.put(host))
 
-    def _setting(self, branch: Branch, dtype: np.dtype[Any]) -> NDArray[Any]:
+    def _setting(self, branch: Branch, dtype: np.dtype[Any]) -> HostArray:
         """The options of a branch choice."""
         return self._kept((branch, dtype), lambda: self._options(branch, dtype))
 
-    def _options(self, branch: Branch, dtype: np.dtype[Any]) -> NDArray[Any]:
+    def _options(self, branch: Branch, dtype: np.dtype[Any]) -> HostArray:
         elbows, platform = branch
         if isinstance(elbows, bool) or not isinstance(elbows, (int, np.integer)):
             raise DeltaInput("elbows", f"must be an integer, got {elbows!r}")

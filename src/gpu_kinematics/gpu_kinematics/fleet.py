@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gpu_kinematics.call import HostArray
 from gpu_kinematics.delta import Delta
 from gpu_kinematics.errors import DeltaInput
 from gpu_kinematics.trajectory import Fleet, Move, Trajectory
@@ -53,7 +52,7 @@ class DemoFleet:
             out = reach * np.sqrt(rng.uniform(0.1, 1.0, count))
             ends.append(np.stack([out * np.cos(turn), out * np.sin(turn), np.full(count, level)]))
         self.fleet = Fleet(delta, ends[0], ends[1], move, layout="soa")
-        self.phase: NDArray[Any] = rng.uniform(0.0, 1.0, count) * self.fleet.duration
+        self.phase: HostArray = rng.uniform(0.0, 1.0, count) * self.fleet.duration
 
     def at(self, now: float) -> Trajectory:
         """The motion of all robots at a time [s]; arrays have the shape (3, 1, N)."""
@@ -62,8 +61,8 @@ class DemoFleet:
         return self.fleet.sample(clock[None, :])
 
     def skeleton(
-        self, angle: NDArray[Any], position: NDArray[Any]
-    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        self, angle: HostArray, position: HostArray
+    ) -> tuple[HostArray, HostArray, HostArray]:
         """Line ends of arms and rods, and platform points [m], each of shape (points, 3)."""
         geometry = self.delta.geometry
         R, La = float(geometry.radius), float(geometry.upper)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gpu_kinematics.call import Array
 from gpu_kinematics.errors import DeltaInput
 from gpu_kinematics.kernels import rows as rows_in
 from gpu_kinematics.kernels.records import Robot
 
-__all__ = ["SEED_GEOMETRY", "THETA", "Geometry", "Limits"]
+__all__ = ["PUBLISHED_GEOMETRY", "THETA", "Geometry", "Limits"]
 
 #: Directions of the arms unless told otherwise [rad].
 THETA = (0.0, 2.0 * math.pi / 3.0, 4.0 * math.pi / 3.0)
@@ -129,7 +131,9 @@ class Geometry:
             raise DeltaInput("theta", "must be finite and at most 1000 rad in size")
         return bad | turned
 
-    def prepared(self, dtype: np.dtype[Any], put: Any = None) -> Any:
+    def prepared(
+        self, dtype: np.dtype[Any], put: Callable[[NDArray[Any]], Array] | None = None
+    ) -> Array:
         """The rows in a precision, kept; ``put`` moves them to a device on first use."""
         key = (dtype, put)
         if key not in self._cache:
@@ -155,7 +159,7 @@ class Geometry:
 
 
 #: The robot of Zhakypov, Pehlivan, Kocagil and Ince, as their printed sample determines it [m].
-SEED_GEOMETRY = Geometry(0.0105, 0.040, 0.068)
+PUBLISHED_GEOMETRY = Geometry(0.0105, 0.040, 0.068)
 
 
 class Limits:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from gpu_kinematics.kernels import OPS, leaves, rows
 
 __all__ = ["BLOCK", "cuda_kernel", "numba_general", "numba_plain"]
@@ -63,6 +65,11 @@ def numba_plain(op: str, status: bool) -> str:
     return "\n".join(lines)
 
 
+def _at(group: str) -> str:
+    """Address of a group at the beginning of a block in a turn of the outer axis."""
+    return f"{group} + SIZE * (begin * {group}_step + turn * {group}_outer)"
+
+
 def numba_general(op: str) -> str:
     """Any strides, through a scratch of BLOCK robots; outer x count robots.
 
@@ -73,13 +80,17 @@ def numba_general(op: str) -> str:
     reads, results = _reads(op), _results(op)
     sizes = {group: rows(kind) for group, kind in spec.inputs.items()}
     sizes |= {f"out_{group}": len(numbers) for group, numbers in results.items()}
-    first, state = {}, 0
-    for group, size in sizes.items():
-        first[group] = state
-        state += size
+    first = dict(zip(sizes, itertools.accumulate(sizes.values(), initial=0), strict=False))
+    state = sum(sizes.values())
     arguments = ["outer", "count"]
     arguments += [f"{g}{part}" for g in sizes for part in ("", "_row", "_step", "_outer")]
     arguments += ["mask", "mask_step", "mask_outer"] if spec.status else []
+    found = [*_flat(results), *(["state"] if spec.status else [])]
+    values = [
+        f"get(scratch, {first[group] + row} * BLOCK + i)"
+        for group, numbers in reads.items()
+        for row in range(len(numbers))
+    ]
     lines = [
         "@compiled",
         f"def {op}_general({', '.join(arguments)}):",
@@ -89,41 +100,28 @@ def numba_general(op: str) -> str:
         "        size = min(BLOCK, count - begin)",
         "        for turn in range(outer):",
     ]
-
-    def at(group: str) -> str:
-        return f"{group} + SIZE * (begin * {group}_step + turn * {group}_outer)"
-
-    for group in spec.inputs:
-        first_turn = f"turn == 0 and ({group}_step != 0 or begin == 0)"
-        many = f"BLOCK if {group}_step == 0 else size"
+    for g in spec.inputs:
+        first_turn = f"turn == 0 and ({g}_step != 0 or begin == 0)"
+        count = f"BLOCK if {g}_step == 0 else size"
         lines += [
-            f"            if {group}_outer != 0 or ({first_turn}):",
-            f"                load({at(group)}, {group}_row, {group}_step, I({sizes[group]}),"
-            f" {many}, scratch, I({first[group]}))",
+            f"            if {g}_outer != 0 or ({first_turn}):",
+            f"                load({_at(g)}, {g}_row, {g}_step, I({sizes[g]}), {count},"
+            f" scratch, I({first[g]}))",
         ]
-    values = [
-        f"get(scratch, {first[group] + row} * BLOCK + i)"
-        for group, numbers in reads.items()
-        for row in range(len(numbers))
-    ]
-    found = [*_flat(results), *(["state"] if spec.status else [])]
-    places = [
-        first[f"out_{g}"] + row for g, numbers in results.items() for row in range(len(numbers))
-    ]
-    places += [state] if spec.status else []
     lines += [
         "            for i in range(size):",
         f"                {', '.join(found)} = {op}({', '.join(values)})",
     ]
+    # The outputs and the status follow one another in the scratch, in this order.
     lines += [
         f"                put(scratch, {place} * BLOCK + i, {number})"
-        for place, number in zip(places, found, strict=True)
+        for place, number in enumerate(found, state - len(_flat(results)))
     ]
-    for group in (f"out_{g}" for g in results):
+    for g in (f"out_{group}" for group in results):
         lines += [
-            f"            if {group} != 0:",
-            f"                store({at(group)}, {group}_row, {group}_step, I({sizes[group]}),"
-            f" size, scratch, I({first[group]}))",
+            f"            if {g} != 0:",
+            f"                store({_at(g)}, {g}_row, {g}_step, I({sizes[g]}), size,"
+            f" scratch, I({first[g]}))",
         ]
     if spec.status:
         lines += [
@@ -134,8 +132,7 @@ def numba_general(op: str) -> str:
             "                    put(mask_at, i * mask_step,"
             f" to_mask(get(scratch, {state} * BLOCK + i)))",
         ]
-    lines.append("    hold(memory)")
-    return "\n".join(lines)
+    return "\n".join([*lines, "    hold(memory)"])
 
 
 def cuda_kernel(op: str) -> str:

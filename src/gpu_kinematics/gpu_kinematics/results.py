@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gpu_kinematics.arrays import Array
+from gpu_kinematics.call import Array
 
 __all__ = [
     "Control",

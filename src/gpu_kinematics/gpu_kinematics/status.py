@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import IntFlag
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +63,7 @@ def explain(mask: int) -> str:
     return "; ".join(parts) or "ok"
 
 
-def summary(masks: NDArray[Any], most: int = 3) -> str:
+def summary(masks: NDArray[np.uint16], most: int = 3) -> str:
     """The commonest reasons in a batch of masks, with their counts; empty if all is well."""
     values, counts = np.unique(np.asarray(masks), return_counts=True)
     tally = Counter({int(v): int(c) for v, c in zip(values, counts, strict=True) if v})

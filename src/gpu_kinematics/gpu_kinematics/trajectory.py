@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_kinematics.arrays import LAYOUTS, check_dtype, host_array, is_device_array, open_batch
-from gpu_kinematics.call import Call, Group, rows_of
+from gpu_kinematics.call import Array, Call, Group, rows_of
 from gpu_kinematics.delta import Delta
 from gpu_kinematics.errors import DeltaInput, DeltaLimit
 from kin_core import checks
@@ -73,13 +73,13 @@ class Trajectory:
         status: Status masks, shape (K, N).
     """
 
-    position: Any
-    velocity: Any
-    acceleration: Any
-    angle: Any
-    rate: Any
-    rate2: Any
-    status: Any
+    position: Array
+    velocity: Array
+    acceleration: Array
+    angle: Array
+    rate: Array
+    rate2: Array
+    status: Array
 
 
 class Fleet:
@@ -96,12 +96,12 @@ class Fleet:
     def __init__(
         self,
         delta: Delta,
-        start: Any,
-        goal: Any,
+        start: Array,
+        goal: Array,
         move: Move,
         *,
         layout: str | None = None,
-        time_scale: Any = None,
+        time_scale: Array = None,
     ) -> None:
         """Plan the moves.
 
@@ -137,10 +137,10 @@ class Fleet:
         self._start, self._goal = ends[0].group, ends[1].group
         self._keep = ends
         scale = np.ones(1) if time_scale is None else time_scale
-        self.time_scale: Any = self._xp.empty(self.count, self.dtype)
+        self.time_scale: Array = self._xp.empty(self.count, self.dtype)
         self.time_scale[...] = self._xp.asarray(scale)
-        self.path: Any = self._xp.empty((rows_of("plan")[1][0], self.count), self.dtype)
-        self.duration: Any = self._xp.empty(self.count, self.dtype)
+        self.path: Array = self._xp.empty((rows_of("plan")[1][0], self.count), self.dtype)
+        self.duration: Array = self._xp.empty(self.count, self.dtype)
         self._plan()
 
     def check(self) -> None:
@@ -181,7 +181,7 @@ class Fleet:
         call = Call(op, self.dtype, outer, self.count, (*head, *inputs), outputs, mask)
         self.delta.run(call, where)
 
-    def sample(self, times: Any, *, fields: tuple[str, ...] = _FIELDS) -> Trajectory:
+    def sample(self, times: Array, *, fields: tuple[str, ...] = _FIELDS) -> Trajectory:
         """The motion at times.
 
         Args:
@@ -232,7 +232,7 @@ class Fleet:
         return fleet
 
     @staticmethod
-    def _again(fleet: Fleet, time_scale: Any) -> Fleet:
+    def _again(fleet: Fleet, time_scale: Array) -> Fleet:
         other = object.__new__(Fleet)
         other.__dict__.update(fleet.__dict__)
         other.time_scale = time_scale.astype(fleet.dtype)
@@ -241,7 +241,7 @@ class Fleet:
         other._plan()
         return other
 
-    def peaks(self, samples: int = 257) -> tuple[Any, Any]:
+    def peaks(self, samples: int = 257) -> tuple[Array, Array]:
         """Largest joint rate [rad/s] and acceleration [rad/s^2] of each robot over its move."""
         xp = self._xp
         share = xp.linspace(0.0, 1.0, samples, dtype=self.dtype)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from gpu_kinematics.call import Call, Group
+from gpu_kinematics.call import Call, Group, HostArray
 from gpu_kinematics.delta import Delta
 from gpu_kinematics.errors import DeltaInput, DeltaLimit
 from kin_core import checks
@@ -35,11 +34,11 @@ class Workspace:
         cube_centre: Centre of that cube [m], NaN without one.
     """
 
-    x: NDArray[Any]
-    y: NDArray[Any]
-    z: NDArray[Any]
+    x: HostArray
+    y: HostArray
+    z: HostArray
     status: NDArray[np.uint16]
-    dexterity: NDArray[Any]
+    dexterity: HostArray
     usable: NDArray[np.bool_]
     volume: float
     cube_side: float
@@ -47,16 +46,13 @@ class Workspace:
 
 
 def largest_cube(usable: NDArray[np.bool_]) -> tuple[int, tuple[int, int, int]]:
-    """Edge, in points, of the largest cube of true values, and its highest corner.
+    """Edge, in points, of the largest cube of true values, and its lowest corner.
 
-    The cube that ends in a point is one larger than the smallest of those that end in its seven
-    lower neighbours; planes are worked off one after the other. Within a plane, anti-diagonals
-    would do the same; here edges are tried downward from the largest that a plane allows.
+    Sums over boxes by inclusion and exclusion; then bisection on the edge, since a cube contains
+    all smaller ones.
     """
     if usable.ndim != 3 or not usable.any():
         return 0, (0, 0, 0)
-    # Sums over boxes by inclusion and exclusion; then bisection on the edge, since a cube
-    # contains all smaller ones.
     total = np.zeros(tuple(n + 1 for n in usable.shape), dtype=np.int64)
     total[1:, 1:, 1:] = usable.astype(np.int64).cumsum(0).cumsum(1).cumsum(2)
 
@@ -95,7 +91,7 @@ def map_workspace(
     *,
     max_condition: float = math.inf,
     max_points: int = 50_000_000,
-    dtype: Any = np.float64,
+    dtype: DTypeLike = np.float64,
     task: Task | None = None,
 ) -> Workspace:
     """Map reachability and dexterity over a box.
@@ -113,15 +109,7 @@ def map_workspace(
         dtype: Precision.
         task: May cancel between slices, and hears of progress.
     """
-    low = checks.shape("lower", lower, (3,))
-    high = checks.shape("upper", upper, (3,))
-    if (high < low).any():
-        raise DeltaInput("upper", f"must not be below lower, got {high} and {low}")
-    numbers = [int(n) for n in np.asarray(cells).reshape(-1)]
-    if len(numbers) != 3 or min(numbers) < 1:
-        raise DeltaInput("cells", f"must be three numbers of at least 1, got {numbers}")
-    if math.prod(numbers) > max_points:
-        raise DeltaLimit(f"cells: {math.prod(numbers)} points are more than {max_points}")
+    low, high, numbers = _box(lower, upper, cells, max_points)
     if delta.geometry.count not in (None, 1):
         raise DeltaInput("geometry", "a map is of one robot")
     if not max_condition >= 1.0:
@@ -166,3 +154,19 @@ def map_workspace(
         cube_side=side,
         cube_centre=centre,
     )
+
+
+def _box(
+    lower: ArrayLike, upper: ArrayLike, cells: ArrayLike, max_points: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], list[int]]:
+    """The corners of a box and its number of points along x, y, z, checked."""
+    low = checks.shape("lower", lower, (3,))
+    high = checks.shape("upper", upper, (3,))
+    if (high < low).any():
+        raise DeltaInput("upper", f"must not be below lower, got {high} and {low}")
+    numbers = [int(n) for n in np.asarray(cells).reshape(-1)]
+    if len(numbers) != 3 or min(numbers) < 1:
+        raise DeltaInput("cells", f"must be three numbers of at least 1, got {numbers}")
+    if math.prod(numbers) > max_points:
+        raise DeltaLimit(f"cells: {math.prod(numbers)} points are more than {max_points}")
+    return low, high, numbers

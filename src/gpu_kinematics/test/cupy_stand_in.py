@@ -10,7 +10,7 @@ import types
 
 import numpy as np
 
-from benchmarks.baselines.host_c import HostC
+from benchmarks.baselines.cuda_on_host import CudaOnHost
 
 
 class Recorder:
@@ -105,7 +105,7 @@ class RawModule:
         self.dtype = "float32" if "typedef float T" in code else "float64"
         self.options = options
         if self.dtype not in RECORD.libraries:
-            RECORD.libraries[self.dtype] = HostC(self.dtype)
+            RECORD.libraries[self.dtype] = CudaOnHost(self.dtype)
 
     def get_function(self, name):
         library = RECORD.libraries[self.dtype]

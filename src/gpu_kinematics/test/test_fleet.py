@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from gpu_kinematics import SEED_GEOMETRY, Delta, DeltaInput, Geometry, Move
+from gpu_kinematics import PUBLISHED_GEOMETRY, Delta, DeltaInput, Geometry, Move
 from gpu_kinematics.fleet import DemoFleet
 
-ROBOT = Delta(SEED_GEOMETRY, backend="cpu")
+ROBOT = Delta(PUBLISHED_GEOMETRY, backend="cpu")
 MOVE = Move(kind="adept_cycle", max_velocity=1.0, max_acceleration=20.0, max_jerk=2000.0)
 
 
@@ -25,7 +25,7 @@ def test_the_skeleton_has_arms_and_rods_of_their_length():
     fleet = DemoFleet(ROBOT, 4, 0.3, MOVE)
     motion = fleet.at(3.0)
     arms, rods, platforms = fleet.skeleton(motion.angle[:, 0], motion.position[:, 0])
-    for points, length in ((arms, SEED_GEOMETRY.upper), (rods, SEED_GEOMETRY.lower)):
+    for points, length in ((arms, PUBLISHED_GEOMETRY.upper), (rods, PUBLISHED_GEOMETRY.lower)):
         spans = np.linalg.norm(points[::2] - points[1::2], axis=1)
         np.testing.assert_allclose(spans, length, rtol=1e-9)
     assert platforms.shape == (4, 3)

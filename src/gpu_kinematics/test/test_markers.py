@@ -4,14 +4,14 @@ import numpy as np
 from std_msgs.msg import Header
 from visualization_msgs.msg import Marker
 
-from gpu_kinematics import SEED_GEOMETRY, Delta, Move
+from gpu_kinematics import PUBLISHED_GEOMETRY, Delta, Move
 from gpu_kinematics.fleet import DemoFleet
 from gpu_kinematics.markers import fleet_markers
 
 
 def test_three_markers_show_all_robots():
     move = Move(kind="adept_cycle", max_velocity=1.0, max_acceleration=20.0, max_jerk=2000.0)
-    fleet = DemoFleet(Delta(SEED_GEOMETRY, backend="cpu"), 5, 0.3, move)
+    fleet = DemoFleet(Delta(PUBLISHED_GEOMETRY, backend="cpu"), 5, 0.3, move)
     motion = fleet.at(1.0)
     found = fleet_markers(Header(frame_id="delta_base"), fleet, motion).markers
     assert [marker.ns for marker in found] == ["arms", "rods", "platforms"]

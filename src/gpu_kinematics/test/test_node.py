@@ -17,14 +17,14 @@ from kin_interfaces.srv import MakeTrajectory, SolveDelta, WorkspaceMap
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import MarkerArray
 
-from gpu_kinematics import SEED_GEOMETRY, Delta, Geometry
+from gpu_kinematics import PUBLISHED_GEOMETRY, Delta, Geometry
 from gpu_kinematics.node import GpuKinematicsNode
 from kin_ros.qos import SENSOR, STATE
 from kin_testing.fixtures import wait_until
 
 pytestmark = pytest.mark.node
 SOLVE = "/gpu_kinematics/solve_delta"
-ROBOT = Delta(SEED_GEOMETRY, backend="cpu")
+ROBOT = Delta(PUBLISHED_GEOMETRY, backend="cpu")
 CPU = {"backend": "cpu"}
 SAMPLE = [4.42390040339488e-3, 2.607425472741751e-3, -54.118874381113061e-3]
 

@@ -1,4 +1,4 @@
-"""Positions: the seed's sample, golden values, oracles in 40 digits, laws, and bad input."""
+"""Positions: the published sample, golden values, oracles in 40 digits, laws, and bad input."""
 
 import math
 
@@ -9,7 +9,7 @@ from delta_oracles import MM, exact_thetas, mp_fk, mp_ik
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from benchmarks.baselines.seed import THETA, seed_fk, seed_ik
+from benchmarks.baselines.published_delta import THETA, published_fk, published_ik
 from gpu_kinematics import Delta, Geometry, Limits, Status
 
 ROBOT = Delta(MM, backend="cpu")
@@ -25,7 +25,7 @@ GOLDEN = [
 ]
 
 
-# -- the seed's sample
+# -- the published sample
 
 
 def printed(values):
@@ -33,9 +33,12 @@ def printed(values):
     return [f"{v:.6g}" for v in values]
 
 
-def test_seed_sample_fk_to_every_printed_digit():
+def test_published_sample_fk_to_every_printed_digit():
     cut = Delta(Geometry(10.5, 40.0, 68.0, (0.0, THETA, 2 * THETA)), backend="cpu")
-    for position in (cut.fk([0.1, 0.2, 0.3]).position, seed_fk((0.1, 0.2, 0.3), 10.5, 40.0, 68.0)):
+    for position in (
+        cut.fk([0.1, 0.2, 0.3]).position,
+        published_fk((0.1, 0.2, 0.3), 10.5, 40.0, 68.0),
+    ):
         assert printed(position) == ["4.4239", "2.60742", "-54.1189"]
 
 
@@ -43,29 +46,33 @@ def test_exact_theta_rounds_differently_in_the_last_digit():
     assert printed(ROBOT.fk([0.1, 0.2, 0.3]).position) == ["4.4239", "2.60743", "-54.1189"]
 
 
-def test_seed_sample_ik_to_every_printed_digit():
+def test_published_sample_ik_to_every_printed_digit():
     cut = Delta(Geometry(10.5, 40.0, 68.0, (0.0, THETA, 2 * THETA)), backend="cpu")
     sample = (4.4239, 2.60742, -54.1189)
     for robot in (cut, ROBOT):
         assert printed(robot.ik(sample).angle) == ["0.100001", "0.200001", "0.3"]
-    assert printed(seed_ik(sample, 10.5, 40.0, 68.0, xp=math)) == ["0.100001", "0.200001", "0.3"]
+    assert printed(published_ik(sample, 10.5, 40.0, 68.0, xp=math)) == [
+        "0.100001",
+        "0.200001",
+        "0.3",
+    ]
     assert ROBOT.ik(sample).angle == pytest.approx(
         [0.1000005915, 0.2000006316, 0.3000003683], abs=1e-10
     )
 
 
-def test_printed_radicand_of_the_seed_is_wrong():
-    right = seed_ik((4.4239, 2.60742, -54.1189), 10.5, 40.0, 68.0)
-    wrong = seed_ik((4.4239, 2.60742, -54.1189), 10.5, 40.0, 68.0, printed=True)
+def test_printed_radicand_is_wrong():
+    right = published_ik((4.4239, 2.60742, -54.1189), 10.5, 40.0, 68.0)
+    wrong = published_ik((4.4239, 2.60742, -54.1189), 10.5, 40.0, 68.0, printed=True)
     assert abs(right[0] - 0.1) < 1e-5 < abs(wrong[0] - 0.1)
 
 
-def test_seed_ik_fails_inside_the_workspace_and_ours_does_not():
+def test_published_ik_fails_inside_the_workspace_and_ours_does_not():
     point = np.array([0.0, 0.0, -61.26785454053373])
     with np.errstate(all="ignore"):
-        seed = seed_ik(point, 10.5, 40.0, 68.0, (0.0, 2 * np.pi / 3, 4 * np.pi / 3))
+        found = published_ik(point, 10.5, 40.0, 68.0, (0.0, 2 * np.pi / 3, 4 * np.pi / 3))
     # 0/0: NaN or digits that mean nothing, depending on the last bit of the input.
-    assert not abs(seed[0] - 0.33945948491155556) < 1e-9
+    assert not abs(found[0] - 0.33945948491155556) < 1e-9
     assert ROBOT.ik(point).angle == pytest.approx([0.33945948491155556] * 3, abs=1e-15)
 
 
@@ -148,7 +155,7 @@ def test_round_trip(dtype, bound, scale):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_round_trip_at_the_seeds_zero_over_zero(dtype):
+def test_round_trip_at_the_published_zero_over_zero(dtype):
     tolerance = 5e-15 if dtype == "float64" else 1e-6
     line = np.zeros((3, 2001), dtype)
     line[2] = -61.26785454053373 + np.linspace(-1e-3, 1e-3, 2001)
@@ -242,8 +249,8 @@ def test_elbows_on_one_line_are_singular():
     assert status == Status.SINGULAR and np.isnan(position).all()
 
 
-def test_h2_zero_of_the_seed_is_solved():
-    # r1 r2 + r2 r3 + r3 r1 = 0 with r = R + La cos a: the seed divides by zero here.
+def test_published_h2_zero_is_solved():
+    # r1 r2 + r2 r3 + r3 r1 = 0 with r = R + La cos a: the published formula divides by zero here.
     angles = np.array([0.0, 0.0, math.acos((-50.5 / 2 - 10.5) / 40)])
     position, status = ROBOT.fk(angles)
     assert status == 0

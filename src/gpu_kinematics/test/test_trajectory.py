@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from gpu_kinematics import SEED_GEOMETRY, Delta, DeltaInput, DeltaLimit, Fleet, Move
+from gpu_kinematics import PUBLISHED_GEOMETRY, Delta, DeltaInput, DeltaLimit, Fleet, Move
 from gpu_kinematics.trajectory import sample_times
 
-ROBOT = Delta(SEED_GEOMETRY, backend="cpu")
+ROBOT = Delta(PUBLISHED_GEOMETRY, backend="cpu")
 V, A, J = 0.5, 8.0, 400.0
 
 

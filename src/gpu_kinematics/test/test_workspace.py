@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from gpu_kinematics import SEED_GEOMETRY, Delta, DeltaLimit, Limits, map_workspace
+from gpu_kinematics import PUBLISHED_GEOMETRY, Delta, DeltaLimit, Limits, map_workspace
 from gpu_kinematics.workspace import largest_cube
 
-ROBOT = Delta(SEED_GEOMETRY, backend="cpu")
+ROBOT = Delta(PUBLISHED_GEOMETRY, backend="cpu")
 
 
 def brute_cube(usable):
@@ -29,8 +29,10 @@ def test_largest_cube_against_brute_force():
 
 
 @pytest.mark.parametrize(("degrees", "side"), [(60, 0.038), (80, 0.051)])
-def test_largest_cube_of_the_seeds_robot(degrees, side):
-    robot = Delta(SEED_GEOMETRY, Limits(-np.radians(degrees), np.radians(degrees)), backend="cpu")
+def test_largest_cube_of_the_published_robot(degrees, side):
+    robot = Delta(
+        PUBLISHED_GEOMETRY, Limits(-np.radians(degrees), np.radians(degrees)), backend="cpu"
+    )
     found = map_workspace(robot, [-0.05, -0.05, -0.11], [0.05, 0.05, -0.01], [101, 101, 101])
     assert found.cube_side == pytest.approx(side, abs=0.0021)
     assert found.usable.mean() > 0.05 and found.volume > found.cube_side**3

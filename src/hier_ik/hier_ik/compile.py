@@ -43,11 +43,13 @@ class Compiled:
         tables: Tables and workspaces, with the posture of the linkage.
         bodies: Where links and tree joints are, the limits, and the unit of length.
         closure_of: Per closure or goal its row in the tables.
+        goals: The rows of the goals.
     """
 
     tables: Tables
     bodies: Bodies
     closure_of: dict[str, int]
+    goals: list[int]
 
     def set_target(self, goal: Goal) -> None:
         """Write the target of a goal into the tables."""
@@ -70,7 +72,8 @@ def compile_linkage(
     body_table, freedoms = bodies.tables(linkage)
     freedoms["loose"] = (freedoms["rests"] == 1) & ~bodies.locked
     freedoms["loose"][tasks.freedoms] = 0
-    return Compiled(tasks.tables(body_table, freedoms), bodies, tasks.closure_of)
+    goals = [tasks.closure_of[n] for n in linkage.goals]
+    return Compiled(tasks.tables(body_table, freedoms), bodies, tasks.closure_of, goals)
 
 
 def closure_mask(element: Joint | Goal) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,23 +10,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hier_ik.bodies import pose_rows, unpack
-from hier_ik.closures import relative_poses, residuals
+from hier_ik.closures import relative_poses
 from hier_ik.compile import Compiled, compile_linkage
 from hier_ik.decompose import Component, Decomposition, decompose
 from hier_ik.dense import CholeskyStep, SvdStep
+from hier_ik.descent import Descent, Effort
 from hier_ik.errors import LinkageError
-from hier_ik.fallback import FallbackComponent, SparseStep, Step
+from hier_ik.fallback import SparseStep, Step
 from hier_ik.files import apply_edits
-from hier_ik.iteration import relax, run
 from hier_ik.joints import joint_coordinates
-from hier_ik.kinematics import all_kinematics
 from hier_ik.linkage import Linkage, coordinates
 from hier_ik.reach import beyond_reach, on_one_level, other_starts
 from hier_ik.solution import Places, Posture, Residual, Solution, SolverOptions
 from hier_ik.spanning import assign_roles
 from hier_ik.split import outer_name, split_closures
-from hier_ik.steps import DAMPING_START
-from hier_ik.tables import FALLBACK, Tables
+from hier_ik.tables import Tables
 from hier_ik.validation import validate
 from kin_core import checks
 from kin_core.errors import InvalidInput, StatusCode
@@ -40,8 +37,6 @@ Array = NDArray[np.float64]
 #: Hierarchical; or the flattened linkage with exact priorities block by block, with a sparse
 #: factorisation, with dense normal equations, with dense singular values.
 MODES = ("hierarchical", "flat_structured", "flat_sparse", "flat_cholesky", "flat_svd")
-#: Sizes of the random steps out of a posture at rest [rad, or units of length].
-STEPS_OUT = (0.01, 0.1, 0.1, 0.3, 0.3, 0.6)
 #: Work spent on other starts, in iterations times freedoms.
 WORK = 100_000
 _FALLBACK: dict[str, type[Step]] = {
@@ -80,13 +75,9 @@ class Solver:
         self.mode = mode
         self.options = options or SolverOptions()
         self.decompositions = 0
-        self._flag = np.zeros(1, np.int64)
-        self._go, self._one, self._rows = np.zeros(1, np.int64), np.zeros(1), np.zeros(6)
         self._seen = -1
         self._decomposition: Decomposition | None = None
-        self._compiled: Compiled | None = None
-        self._fallback: dict[int, FallbackComponent] = {}
-        self._rest = 0.0
+        self._descent: Descent | None = None
         self._build()
         self._compile()
 
@@ -146,7 +137,7 @@ class Solver:
     def _posture(self) -> Posture:
         self.refresh()
         poses = np.zeros((len(self.compiled.closure_of), 12))
-        self._kinematics()
+        self.descent.kinematics()
         relative_poses(self.tables.bodies, self.tables.closures, poses)
         poses[:, 9:] *= self.compiled.bodies.length
         return Posture(self.q, poses, self._places)
@@ -154,12 +145,7 @@ class Solver:
     @property
     def q(self) -> Array:
         """Coordinates of all tree joints in kernel order [rad or m]; a copy."""
-        return self._q * self.compiled.bodies.unit
-
-    @property
-    def _q(self) -> Array:
-        """The coordinates in the tables, lengths in the linkage's own unit; a view."""
-        return self.tables.freedoms["q"]
+        return self.descent.q * self.compiled.bodies.unit
 
     def set_values(self, values: Mapping[str, ArrayLike]) -> None:
         """Set coordinates of tree joints.
@@ -180,8 +166,8 @@ class Solver:
         of = self.compiled.bodies
         for name, v in checked:
             part = slice(of.dof_of[name], of.dof_of[name] + len(v))
-            self._q[part] = v / of.unit[part]
-        self._kinematics()
+            self.descent.q[part] = v / of.unit[part]
+        self.descent.kinematics()
 
     def adopt_values(self, values: Mapping[str, ArrayLike]) -> None:
         """Set the tree joints among these, such as the values of a solution."""
@@ -190,7 +176,7 @@ class Solver:
 
     def store(self, keep: Iterable[str] = ()) -> None:
         """Write the posture into the linkage, but for the joints named in ``keep``."""
-        if self._compiled is None:
+        if self._descent is None:
             return  # edited and not moved since: the linkage has the posture
         spared, q = set(keep), self.q
         for name, first in self.compiled.bodies.dof_of.items():
@@ -201,7 +187,7 @@ class Solver:
     def poses(self, links: Iterable[str] | None = None) -> dict[str, Array]:
         """Poses of links in the root frame (4, 4)."""
         self.refresh()
-        self._kinematics()
+        self.descent.kinematics()
         of, poses = self.compiled.bodies, pose_rows(self.tables.bodies["pose"])
         names = self.linkage.links if links is None else list(links)
         for name in names:
@@ -272,8 +258,7 @@ class Solver:
     def iterate(self) -> float:
         """One iteration over all rounds; returns the largest residual of a component before it."""
         self.refresh()
-        _ = self.compiled
-        return self._iterate()
+        return self.descent.iterate()
 
     def solve(
         self,
@@ -305,75 +290,47 @@ class Solver:
             task: For cancel, timeout and progress.
         """
         self.refresh()
-        _ = self.compiled
         tolerance = self.options.tolerance if tolerance is None else tolerance
         limit = self.options.max_iterations if max_iterations is None else max_iterations
         checks.positive("tolerance", tolerance)
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= 1_000_000:
             raise InvalidInput("max_iterations", f"must be from 1 to 1000000, got {limit!r}")
         restarts = self.options.restarts if restarts is None else restarts
-        self._box(step_time)
-        start = self._q.copy()
-        history: list[float] = []
-        flag = self._flag if task is None else task.flag
-        at_rest = self._descend(limit, tolerance, flag, history, task)
+        descent = self.descent
+        descent.box(step_time)
+        start = descent.q.copy()
+        effort = Effort(tolerance, limit, task=task)
+        if task is not None:
+            effort.flag = task.flag
+        at_rest = descent.descend(effort)
         alternative: dict[str, Array] | None = None
         far = None
         tried = False
-        if not self._met(tolerance):
-            self._hold_levels(start, tolerance, limit)
-        if not self._met(tolerance) and not flag[0]:
+        if not descent.met(tolerance):
+            descent.hold_levels(start, tolerance, limit)
+        if not descent.met(tolerance) and not effort.flag[0]:
             far = self._beyond_reach(tolerance)
             if at_rest and far is None:
-                self._step_out(limit, tolerance, flag, history, task)
-                if not self._met(tolerance) and step_time is None and restarts and not flag[0]:
-                    tried, alternative = self._elsewhere(restarts, tolerance, flag)
+                descent.step_out(effort)
+                if (
+                    not descent.met(tolerance)
+                    and step_time is None
+                    and restarts
+                    and not effort.flag[0]
+                ):
+                    tried, alternative = self._elsewhere(restarts, effort)
                 if alternative is not None and other_assemblies:
-                    self._move_to(alternative, limit, tolerance, flag, history)
+                    self._move_to(alternative, effort)
         return self._solution(
-            tolerance, history, at_rest=at_rest, unreachable=tried and alternative is None,
-            far=far, alternative=alternative, flag=flag, task=task,
+            effort, at_rest=at_rest, unreachable=tried and alternative is None, far=far,
+            alternative=alternative,
         )  # fmt: skip
-
-    def _descend(
-        self, limit: int, tolerance: float, flag: Any, history: list[float], task: Task | None
-    ) -> bool:
-        """Iterate until all is met or nothing gets better; whether the posture is at rest."""
-        self._kinematics()
-        self.tables.components["damping"] = DAMPING_START
-        inside = min(tolerance, tolerance / self.compiled.bodies.length)
-        best, since = math.inf, 0
-        while len(history) < limit and not flag[0]:
-            size = min(10, limit - len(history))
-            if task is not None and task.stopped:
-                return False
-            made, moved, worst = self._some(size, inside, flag, history)
-            if task is not None:
-                goals = [self.compiled.closure_of[n] for n in self.linkage.goals]
-                task.progress(
-                    _fraction(history, inside),
-                    "",
-                    iteration=len(history),
-                    residual=worst,
-                    closure_residual=self._worst(goals),
-                )
-            if (not self._rest or moved < 1e-6) and self._met(tolerance):
-                return True
-            if moved < 1e-12:
-                return True
-            better = worst < best * (1.0 - 1e-6) or (self._rest and worst <= inside)
-            since = 0 if better else since + made
-            best = min(best, worst)
-            if since >= self.options.patience:
-                return True
-        return False
 
     def residuals(self, tolerance: float | None = None) -> tuple[Residual, ...]:
         """Residual of every closure and goal at the present posture."""
         self.refresh()
-        _ = self.compiled
         tolerance = self.options.tolerance if tolerance is None else tolerance
-        out = self._sizes()
+        out = self.descent.sizes()
         # Lists: reading a thousand numbers one by one from an array takes longer than to solve.
         level = self.tables.closures["level"].tolist()
         component = self.tables.closures["component"].tolist()
@@ -408,201 +365,51 @@ class Solver:
         if self.mode in ("flat_cholesky", "flat_svd"):
             used = _merged(used)
         self._used = used
-        self._compiled = None
+        self._descent = None
         self._seen = len(linkage.journal)
 
     @property
-    def compiled(self) -> Compiled:
-        """The tables; made when first needed after an edit."""
-        if self._compiled is None:
-            self._compile()
-        assert self._compiled is not None  # noqa: S101 (just made)
-        return self._compiled
+    def descent(self) -> Descent:
+        """What moves the posture; made when first needed after an edit."""
+        return self._descent if self._descent is not None else self._compile()
 
-    def _compile(self) -> None:
-        self._compiled = compile_linkage(self._work, self._used, fallback=self.mode in _FALLBACK)
-        tables = self._compiled.tables
-        method = _FALLBACK.get(self.mode, SparseStep)
-        self._fallback = {
-            int(k): FallbackComponent(tables, int(k), method)
-            for k in np.flatnonzero(tables.components["kind"] == FALLBACK)
-        }
-        self._kernel = tables.as_tuple()
+    @property
+    def compiled(self) -> Compiled:
+        """The tables of the linkage, and where each named element is in them."""
+        return self.descent.compiled
+
+    @property
+    def tables(self) -> Tables:
+        """The tables alone; see tables.py."""
+        return self.descent.tables
+
+    def _compile(self) -> Descent:
+        compiled = compile_linkage(self._work, self._used, fallback=self.mode in _FALLBACK)
         joints = self.linkage.joints
         tree = {
             name: slice(first, first + self._work.joints[name].dof)
-            for name, first in self._compiled.bodies.dof_of.items()
+            for name, first in compiled.bodies.dof_of.items()
             if name in joints
         }
         self._places = Places(
             list(tree.items()),
             [
                 (name, i, joints[name].type)
-                for name, i in self._compiled.closure_of.items()
+                for name, i in compiled.closure_of.items()
                 if name in joints and name not in tree
             ],
             self._held,
         )
-        self._rest = self.options.rest_gain
-        if not any(j.rest is not None for j in self._work.joints.values()):
-            self._rest = 0.0
-        self._box(None)
-        self._kinematics()
-
-    @property
-    def tables(self) -> Tables:
-        """The tables of the linkage as it is now; see tables.py."""
-        return self.compiled.tables
-
-    def _kinematics(self) -> None:
-        """Bring every pose up to date."""
-        all_kinematics(self.tables.bodies, self.tables.freedoms)
-
-    def _box(self, step_time: float | None) -> None:
-        """Limits for what follows; the posture is brought inside them, but for locked joints."""
-        c, freedoms = self.compiled.bodies, self.tables.freedoms
-        low, high, q = freedoms["low"], freedoms["high"], freedoms["q"]
-        lower, upper = c.lower / c.unit, c.upper / c.unit
-        low[:], high[:] = lower, upper
-        if step_time is not None:
-            reach = c.velocity / c.unit * checks.positive("step_time", step_time)
-            low[:] = np.maximum(lower, q - reach)
-            high[:] = np.minimum(upper, q + reach)
-            above, below = q - reach > upper, q + reach < lower
-            low[above] = high[above] = (q - reach)[above]
-            low[below] = high[below] = (q + reach)[below]
-        low[c.locked] = high[c.locked] = q[c.locked]
-        np.clip(q, low, high, out=q)
-
-    def _iterate(self) -> float:
-        rounds = self.tables.rounds
-        if not self._fallback:
-            return self._pass(0, len(rounds))
-        worst = 0.0
-        for r in range(len(rounds)):
-            worst = max(worst, self._pass(r, r + 1))
-            for k in range(rounds["component_begin"][r], rounds["component_end"][r]):
-                if k in self._fallback:
-                    worst = max(worst, math.sqrt(self._fallback[k].step()))
-        if self._rest and len(rounds) > 1:
-            relax(self.tables.freedoms, self._rest)
-        return worst
-
-    def _pass(self, begin: int, end: int) -> float:
-        """One iteration over some rounds; the largest residual of a component before it."""
-        run(self._kernel, self._rest, begin, end, 1, 0.0, self._go, self._one)
-        return float(self._one[0])
-
-    def _some(
-        self, size: int, tolerance: float, flag: Any, history: list[float]
-    ) -> tuple[int, float, float]:
-        """Up to ``size`` iterations; how many were made, the last step, the best residual."""
-        if not self._fallback:
-            seen = np.zeros(size)
-            rounds = len(self.tables.rounds)
-            made = int(run(self._kernel, self._rest, 0, rounds, size, tolerance, flag, seen))
-            history += seen[:made].tolist()
-        else:
-            made = 0
-            for _ in range(size):
-                if flag[0]:
-                    break
-                history.append(self._iterate())
-                made += 1
-                if history[-1] <= tolerance or self._moved() < 1e-13:
-                    break
-        worst = min(history[-made:], default=math.inf) if made else math.inf
-        return made, self._moved(), worst
-
-    def _moved(self) -> float:
-        return float(self.tables.components["step"].max(initial=0.0))
-
-    def _sizes(self) -> Array:
-        """Per closure and goal the norms of its position [m] and rotation rows [rad], (n, 2)."""
-        self._kinematics()
-        out = np.zeros((len(self.compiled.closure_of), 2))
-        residuals(self.tables.bodies, self.tables.closures, self._rows, out)
-        out[:, 0] *= self.compiled.bodies.length
-        return out
-
-    def _met(self, tolerance: float) -> bool:
-        return bool(self._sizes().max(initial=0.0) <= tolerance)
-
-    def _worst(self, without: list[int]) -> float:
-        """The largest residual of all rows in the tables but these."""
-        out = self._sizes()
-        out[without] = 0.0
-        return float(out.max(initial=0.0))
+        rests = any(j.rest is not None for j in self._work.joints.values())
+        self._descent = Descent(
+            compiled,
+            _FALLBACK.get(self.mode, SparseStep),
+            rest=self.options.rest_gain if rests else 0.0,
+            patience=self.options.patience,
+        )
+        return self._descent
 
     # ---- when not everything can be met -----------------------------------------------------
-
-    def _by_level(self) -> list[float]:
-        """The largest residual of each level [m or rad], first level first."""
-        sizes = self._sizes().max(axis=1)
-        levels = self.tables.closures["level"]
-        return [float(sizes[levels == l].max()) for l in np.unique(levels)]
-
-    def _hold_levels(self, start: Array, tolerance: float, limit: int) -> None:
-        """Let each level have the last word over those below it.
-
-        Level by level, the lower ones are left out while those down to it are met again: from where
-        the solve ended or, where that does not succeed, from its start. So a level that can be met
-        alone is met in the answer, whatever the lower ones ask for. Bounded, and so done for
-        answers that were cancelled or timed out too.
-        """
-        levels = self.tables.closures["level"]
-        for n, level in enumerate(np.unique(levels)[:-1]):
-            if max(self._by_level()[: n + 1]) <= 1e-3 * tolerance:
-                continue
-            best = self._closed_from(self._q.copy(), levels > level, n + 1, tolerance, limit)
-            if max(best[0]) > tolerance:
-                other = self._closed_from(start, levels > level, n + 1, tolerance, limit)
-                if _is_better(other[0], best[0], tolerance):
-                    best = other
-            self._q[:] = best[1]
-            if max(best[0]) > tolerance:
-                break
-        self._kinematics()
-
-    def _closed_from(
-        self, begin: Array, left_out: NDArray[np.bool_], first: int, tolerance: float, limit: int
-    ) -> tuple[list[float], Array]:
-        """Meet the first levels from a posture, without the rows left out.
-
-        Returns the largest residual of each of these levels, and the posture; that is the one given
-        if nothing better was found.
-        """
-        weight = self.tables.closures["weight"]
-        kept = weight.copy()
-        self._q[:] = begin
-        before = self._by_level()[:first]
-        weight[left_out] = 0.0
-        self._close(tolerance, max(limit, 60))
-        weight[:] = kept
-        after = self._by_level()[:first]
-        met = max(after) <= tolerance and max(after) < max(before)
-        if met or _is_better(after, before, tolerance):
-            return after, self._q.copy()
-        return before, begin
-
-    def _close(self, tolerance: float, limit: int) -> None:
-        """Iterate until the rows that are left in are met to a thousandth of the tolerance."""
-        wanted = 1e-3 * min(tolerance, tolerance / self.compiled.bodies.length)
-        self.tables.components["damping"] = DAMPING_START
-        self._kinematics()
-        best, since = math.inf, 0
-        rest, self._rest = self._rest, 0.0
-        try:
-            for _ in range(limit):
-                worst = self._iterate()
-                if worst <= wanted or self._moved() < 1e-13:
-                    break
-                since = 0 if worst < best * (1.0 - 1e-6) else since + 1
-                best = min(best, worst)
-                if since >= 5:
-                    break
-        finally:
-            self._rest = rest
 
     def _beyond_reach(self, tolerance: float) -> tuple[str, float, float] | None:
         """A goal that is farther away than its chain is long, with both lengths."""
@@ -612,36 +419,7 @@ class Solver:
                 return goal.name, *far
         return None
 
-    def _step_out(
-        self, limit: int, tolerance: float, flag: Any, history: list[float], task: Task | None
-    ) -> None:
-        """Leave a posture at rest by small random steps, if something better is near.
-
-        In a singular posture the step towards a goal vanishes although the goal is not met (an arm
-        stretched towards a goal in its own line).
-        """
-        moves = ~self.compiled.bodies.locked
-        low, high = self.tables.freedoms["low"], self.tables.freedoms["high"]
-        best, levels = self._q.copy(), self._by_level()
-        for k, size in enumerate(STEPS_OUT):
-            if len(history) >= limit or flag[0]:
-                break
-            step = np.random.default_rng(k).normal(scale=size, size=len(best))
-            self._q[moves] = np.clip(best + step, low, high)[moves]
-            self._descend(limit, tolerance, flag, history, task)
-            if not self._met(tolerance):
-                self._hold_levels(best, tolerance, 60)
-            now = self._by_level()
-            if _is_better(now, levels, tolerance):
-                best, levels = self._q.copy(), now
-                if max(now) <= tolerance:
-                    return
-        self._q[:] = best
-        self._kinematics()
-
-    def _elsewhere(
-        self, count: int, tolerance: float, flag: Any
-    ) -> tuple[bool, dict[str, Array] | None]:
+    def _elsewhere(self, count: int, effort: Effort) -> tuple[bool, dict[str, Array] | None]:
         """Look for a posture that meets every task from other starts, loops open on the way.
 
         Returns whether all starts could be tried within the budget, and the posture.
@@ -649,48 +427,43 @@ class Solver:
         self.store()
         options = replace(self.options, rest_gain=0.0, restarts=0)
         flat = Solver(on_one_level(self.linkage), "flat_structured", options)
-        budget = WORK // max(len(flat._q), 1)
-        spent: list[float] = []
+        descent = flat.descent
+        budget = WORK // max(len(descent.q), 1)
+        spent = Effort(effort.tolerance, budget, effort.flag)
         for values in other_starts(flat.linkage, self.compiled.bodies.length, count):
-            if flag[0] or len(spent) >= budget:
+            if effort.flag[0] or len(spent.history) >= budget:
                 return False, None
             flat.set_values(values)
-            flat._box(None)
-            flat._descend(min(len(spent) + 100, budget), tolerance, flag, spent, None)
-            if flat._met(tolerance):
+            descent.box(None)
+            spent.limit = min(len(spent.history) + 100, budget)
+            descent.descend(spent)
+            if descent.met(effort.tolerance):
                 flat.store()
                 return True, dict(flat.linkage.values)
         return True, None
 
-    def _move_to(
-        self,
-        values: dict[str, Array],
-        limit: int,
-        tolerance: float,
-        flag: Any,
-        history: list[float],
-    ) -> None:
+    def _move_to(self, values: dict[str, Array], effort: Effort) -> None:
         """Go over to a posture that meets every task, if it does so within the hierarchy too."""
-        before = self._q.copy()
+        descent = self.descent
+        before = descent.q.copy()
         self.adopt_values(values)
-        self._descend(len(history) + limit, tolerance, flag, history, None)
-        if not self._met(tolerance):
-            self._q[:] = before
-            self._kinematics()
+        effort.limit += len(effort.history)
+        descent.descend(effort)
+        if not descent.met(effort.tolerance):
+            descent.q[:] = before
+            descent.kinematics()
 
     def _solution(
         self,
-        tolerance: float,
-        history: list[float],
+        effort: Effort,
         *,
         at_rest: bool,
         unreachable: bool,
         far: tuple[str, float, float] | None,
         alternative: dict[str, Array] | None,
-        flag: Any,
-        task: Task | None,
     ) -> Solution:
-        parts = self.residuals(tolerance)
+        history = effort.history
+        parts = self.residuals(effort.tolerance)
         worst = max((r.size for r in parts), default=0.0)
         closures = max((r.size for r in parts if not r.goal), default=0.0)
         unmet = tuple(r.name for r in sorted(parts, key=lambda r: (-r.size, r.name)) if not r.met)
@@ -700,8 +473,8 @@ class Solver:
             code, message = StatusCode.SUCCESS, f"all {len(parts)} tasks met"
             if alternative is not None:
                 message += ", in a posture far from the start"
-        elif task is not None and task.stopped:
-            code = StatusCode.CANCELLED if flag[0] == 1 else StatusCode.TIMEOUT
+        elif effort.task is not None and effort.task.stopped:
+            code = StatusCode.CANCELLED if effort.flag[0] == 1 else StatusCode.TIMEOUT
             message = "stopped before all tasks were met"
         elif far is not None:
             code = StatusCode.UNREACHABLE
@@ -771,20 +544,3 @@ def _harmless(news: list[tuple[str, str]], decomposition: Decomposition) -> bool
             continue
         return False
     return True
-
-
-def _fraction(history: list[float], tolerance: float) -> float:
-    """Progress to the tolerance on a logarithmic scale."""
-    if not history or history[-1] <= tolerance:
-        return 1.0
-    start = math.log(max(history[0], tolerance * 10) / tolerance)
-    return max(0.0, 1.0 - math.log(history[-1] / tolerance) / start)
-
-
-def _is_better(now: list[float], before: list[float], tolerance: float) -> bool:
-    """Whether the residuals by level are clearly smaller, the first level that differs decides."""
-    for a, b in zip(now, before, strict=True):
-        if a <= tolerance and b <= tolerance:
-            continue
-        return a < (1.0 - 1e-6) * b
-    return False

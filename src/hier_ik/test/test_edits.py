@@ -1,4 +1,4 @@
-"""Online changes: 10,000 random edits, and the decomposition redone when needed and only then."""
+"""Online changes: thousands of random edits; the decomposition is redone only when needed."""
 
 from __future__ import annotations
 
@@ -92,12 +92,12 @@ def random_edit(l, rng, n):
 
 
 @pytest.mark.slow
-def test_ten_thousand_random_edits_keep_the_decomposition_true():
+def test_thousands_of_random_edits_keep_the_decomposition_true():
     rng = np.random.default_rng(10_000)
     l = random_linkage(rng, links=14, subs=4, closures=5, lock=0.1)
     solver = Solver(l)
     made = refused = spared = 0
-    for n in range(10_000):
+    for n in range(5_000):
         if n % 400 == 0 and n:
             l = random_linkage(rng, links=14, subs=4, closures=5, lock=0.1)
             solver = Solver(l)
@@ -123,9 +123,9 @@ def test_ten_thousand_random_edits_keep_the_decomposition_true():
         if solver.decompositions != counted:
             assert online.scc == fresh.scc
             assert online.rounds == fresh.rounds
-    assert made > 4000
-    assert refused > 1000
-    assert spared > 500
+    assert made > 2000
+    assert refused > 500
+    assert spared > 250
 
 
 def test_only_edits_that_matter_decompose_anew():
@@ -266,7 +266,7 @@ def test_a_refused_edit_changes_nothing():
     """Random sequences, a third of them spoiled, with a bound on links that many of them pass."""
     rng = np.random.default_rng(9)
     refused = made = over = 0
-    for n in range(1200):
+    for n in range(600):
         if n % 60 == 0:
             l = random_linkage(rng, links=8, subs=2, closures=3, lock=0.1)
             solver = Solver(l)
@@ -284,8 +284,8 @@ def test_a_refused_edit_changes_nothing():
             made += 1
             fresh = Solver(l.copy())
             assert fresh.decomposition.components == solver.decomposition.components
-    assert min(refused, made) > 200, (refused, made)
-    assert over > 20, over
+    assert min(refused, made) > 100, (refused, made)
+    assert over > 10, over
 
 
 def test_moving_links_moves_all_or_none():

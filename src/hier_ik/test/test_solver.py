@@ -603,3 +603,30 @@ def test_the_heaviest_and_lightest_weights_give_numbers():
         result = Solver(l).solve()
         assert np.isfinite(result.residual)
         assert result.closure_residual < 1e-9
+
+
+def test_a_goal_that_only_moves_is_not_decomposed_anew_and_a_refused_one_stays():
+    s = Solver(tower(2))
+    s.put_goal("hand", "P1", "position", target=(0.1, 0, 0.8), priority=4, weight=2.0)
+    s.solve()
+    counted = s.decompositions
+    for more in ({}, {"priority": 4}, {"weight": 2.0}, {"offset": np.eye(4)}, {"reference": "P0"}):
+        s.put_goal("hand", "P1", "position", target=(0.2, 0, 0.8), **more)
+        s.put_goal("hand", "", target=(0.15, 0, 0.8))
+    assert s.linkage.goals["hand"].priority == 4
+    s.solve()
+    assert s.decompositions == counted
+    before = dump_linkage(s.linkage)
+    for bad in (
+        {"link": "nowhere", "target": (0, 0, 0)},
+        {"link": "P2", "target": (math.nan, 0, 0)},
+        {"link": "P2", "target": (0, 0, 0), "weight": 1e300},
+    ):
+        with pytest.raises(InvalidInput):
+            s.put_goal("hand", kind="position", **bad)
+        assert dump_linkage(s.linkage) == before
+    s.put_goal("hand", "P2", "position", target=(0.1, 0, 1.5))
+    goal = s.linkage.goals["hand"]
+    assert (goal.link, goal.priority, goal.weight) == ("P2", 3, 1.0)
+    s.solve()
+    assert s.decompositions == counted + 1

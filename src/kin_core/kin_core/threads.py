@@ -49,7 +49,7 @@ def last_resort(error: BaseException) -> None:
 def report_error(on_error: OnError, error: BaseException) -> None:
     """Tell of an error; if the telling fails too, both go to the standard error stream.
 
-    Raises nothing: whoever calls it is the last to see the error.
+    Raises nothing: the caller is the last to see the error.
     """
     try:
         on_error(error)

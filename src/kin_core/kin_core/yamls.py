@@ -46,7 +46,7 @@ class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoa
             except TypeError:
                 raise _refusal(key_node, "a key must be a plain value") from None
             if known:
-                raise _refusal(key_node, f"the key {key!r} stands here twice")
+                raise _refusal(key_node, f"the key {key!r} is duplicated")
             if isinstance(key, str) and len(key) > LONGEST_NAME:
                 raise _refusal(
                     key_node,

@@ -113,7 +113,7 @@ def test_long_names_and_longer_blocks_are_read():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("a: 1\na: 2", "f.yaml, line 2: the key 'a' stands here twice"),
+        ("a: 1\na: 2", "f.yaml, line 2: the key 'a' is duplicated"),
         ("a: [", "f.yaml, line 2: did not find expected node content"),
         ("[" * 100 + "]" * 100, "nests deeper than 64 levels"),
         ("a: !!python/object:os.system x", "could not determine a constructor"),

@@ -90,7 +90,7 @@ def parameter(
         maximum: Largest value allowed.
         choices: The texts allowed; empty for any.
         read_only: Whether it can be set only at the start. What names a file or a folder must be:
-            otherwise whoever may set parameters could have the node open any file.
+            otherwise any client could have the node open any file.
         longest: Most characters of a text.
     """
     spec = _Spec(description, minimum, maximum, tuple(choices), read_only, longest)

@@ -1,6 +1,8 @@
 """Poses: what is read is what was written, and what is no pose is refused with one sentence."""
 
+import ast
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,3 +93,20 @@ def test_frames():
     check_frame("target", "base", "base")
     with pytest.raises(InvalidInput, match=r"^target\.header\.frame_id: must be 'base', got 'b'$"):
         check_frame("target", "b", "base")
+
+
+def test_no_other_module_reads_orientations_or_makes_markers():
+    """The dashboard draws what anybody publishes, also what is no orientation."""
+    found = []
+    for path in Path(__file__).resolve().parents[2].glob("*/*/*.py"):
+        if "test" in path.parts or path.parts[-2:] == ("kin_dashboard", "markers.py"):
+            continue
+        if path.parts[-2:] in (("kin_ros", "poses.py"), ("kin_ros", "markers.py")):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            read = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+            if read and node.attr == "w" and getattr(node.value, "attr", "") == "orientation":
+                found.append(f"{path.name}, line {node.lineno}: reads an orientation")
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Marker":
+                found.append(f"{path.name}, line {node.lineno}: makes a marker")
+    assert not found, "use kin_ros.poses and kin_ros.markers"

@@ -85,9 +85,7 @@ def read_arm(request: SolveAllIK.Request, description: Descriptions) -> Mechanis
     if request.arm:
         arm = library.get(request.arm).with_target(pose)
     else:
-        arm = arm_from_urdf(
-            description(""), pose, base=request.base_link, tip=request.tip_link
-        )
+        arm = arm_from_urdf(description(""), pose, base=request.base_link, tip=request.tip_link)
     return arm.with_ranges(_ranges(request.range_names, request.range_lower, request.range_upper))
 
 

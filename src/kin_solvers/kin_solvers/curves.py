@@ -247,8 +247,8 @@ def _side(rows: Any, J: Any, t: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def follow(
-    tables: Any, independent: Any, unknown: Any, start: Any, tangent: Any, step: Any, lower: Any, upper: Any,
-    points: Any,
+    tables: Any, independent: Any, unknown: Any, start: Any, tangent: Any, step: Any, lower: Any,
+    upper: Any, points: Any,
 ) -> Any:  # fmt: skip
     """Follow a curve one way.
 

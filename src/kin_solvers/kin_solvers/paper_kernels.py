@@ -16,17 +16,16 @@ floating-point operations on every corner, so they agree to the last bit.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
+from llvmlite.ir import IRBuilder, Value
 from numpy.typing import NDArray
 
 from kin_solvers.compiled import Array, IntArray, exact_helper, exact_jit
 from kin_solvers.driver import Goal, Progress, Stack, Tuning, make_driver
 from kin_solvers.hulls import Box
-from kin_solvers.lanes import address, get, lane, least, most, put
+from kin_solvers.lanes import PLACE, address, get, instruction, lane, least, most, put
 
 __all__ = [
     "PaperRoom",
@@ -130,7 +129,7 @@ def make_room(tables: PaperTables, scalars: int) -> PaperRoom:
 # same to the last bit.
 
 
-def _row_product(builder: Any, row: Any, matrix: Any, index: int) -> Any:
+def _row_product(builder: IRBuilder, row: Value, matrix: Value, index: int) -> Value:
     """Row (4) times matrix (4 x 4) number ``index``, summed from left to right."""
     total = None
     for k in range(4):
@@ -139,52 +138,36 @@ def _row_product(builder: Any, row: Any, matrix: Any, index: int) -> Any:
     return total
 
 
-@intrinsic
-def _times_row(typing: Any, out: Any, row: Any, matrix: Any) -> Any:
+@instruction(PLACE, PLACE, PLACE)
+def _times_row(builder: IRBuilder, out: Value, row: Value, matrix: Value) -> None:
     """Row times matrix into ``out``, given the addresses of the numbers."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        out, row, matrix = arguments
-        put(builder, _row_product(builder, get(builder, row), matrix, 0), out)
-        return context.get_dummy_value()
-
-    return types.void(types.intp, types.intp, types.intp), generate
+    put(builder, _row_product(builder, get(builder, row), matrix, 0), out)
 
 
-@intrinsic
-def _fold_row(typing: Any, low: Any, high: Any, other_low: Any, other_high: Any) -> Any:
+@instruction(PLACE, PLACE, PLACE, PLACE)
+def _fold_row(builder: IRBuilder, low: Value, high: Value, x: Value, y: Value) -> None:
     """Lower ``low`` and raise ``high`` to the other extremes, given addresses."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        low, high, x, y = arguments
-        smallest = least(builder, get(builder, x), get(builder, low))
-        largest = most(builder, get(builder, y), get(builder, high))
-        put(builder, smallest, low)
-        put(builder, largest, high)
-        return context.get_dummy_value()
-
-    return types.void(types.intp, types.intp, types.intp, types.intp), generate
+    smallest = least(builder, get(builder, x), get(builder, low))
+    largest = most(builder, get(builder, y), get(builder, high))
+    put(builder, smallest, low)
+    put(builder, largest, high)
 
 
-@intrinsic
-def _fold_products(typing: Any, row: Any, matrices: Any, low: Any, high: Any, blocks: Any) -> Any:
+@instruction(*[PLACE] * 5)
+def _fold_products(
+    builder: IRBuilder, row: Value, matrices: Value, low: Value, high: Value, blocks: Value
+) -> None:
     """Products of a row with four matrices: their extremes, and those of each kept in blocks."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        row, matrices, low, high, blocks = arguments
-        values = get(builder, row)
-        x = [_row_product(builder, values, matrices, i) for i in range(4)]
-        old = [get(builder, blocks, 3 * i) for i in range(8)]
-        smallest = least(builder, least(builder, x[0], x[1]), least(builder, x[2], x[3]))
-        largest = most(builder, most(builder, x[0], x[1]), most(builder, x[2], x[3]))
-        put(builder, smallest, low)
-        put(builder, largest, high)
-        for i in range(4):
-            put(builder, least(builder, x[i], old[i]), blocks, 3 * i)
-            put(builder, most(builder, x[i], old[4 + i]), blocks, 3 * (4 + i))
-        return context.get_dummy_value()
-
-    return types.void(*[types.intp] * 5), generate
+    values = get(builder, row)
+    x = [_row_product(builder, values, matrices, i) for i in range(4)]
+    old = [get(builder, blocks, 3 * i) for i in range(8)]
+    smallest = least(builder, least(builder, x[0], x[1]), least(builder, x[2], x[3]))
+    largest = most(builder, most(builder, x[0], x[1]), most(builder, x[2], x[3]))
+    put(builder, smallest, low)
+    put(builder, largest, high)
+    for i in range(4):
+        put(builder, least(builder, x[i], old[i]), blocks, 3 * i)
+        put(builder, most(builder, x[i], old[4 + i]), blocks, 3 * (4 + i))
 
 
 @exact_helper

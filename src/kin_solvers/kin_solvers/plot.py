@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ Array = NDArray[np.float64]
 
 #: Configurations drawn along a curve, and isolated ones drawn at most.
 _POSES, _MOST = 6, 40
+#: Smallest side of a box that is drawn, relative to the picture.
+_SMALLEST = 0.03
 
 
 def linkage_points(mechanism: Mechanism, loop: int, q: Array) -> Array:
@@ -43,12 +46,12 @@ def plot_manifold(manifold: Manifold, path: Path, names: Sequence[str] | None = 
     Args:
         manifold: The answer to draw.
         path: File to write.
-        names: Three variables; the first three if None.
+        names: Three variables; if None those that keep isolated solutions apart, or the first ones.
     """
     from matplotlib.figure import Figure
 
     mechanism = manifold.mechanism
-    axes = [mechanism.index(n) for n in names] if names else list(range(len(mechanism.names)))[:3]
+    axes = [mechanism.index(n) for n in names] if names else _telling(manifold)
     figure = Figure(figsize=(11.0, 5.2), layout="constrained")
     _draw_linkage(figure.add_subplot(1, 2, 1, projection="3d"), manifold)
     if len(axes) == 3:
@@ -56,10 +59,20 @@ def plot_manifold(manifold: Manifold, path: Path, names: Sequence[str] | None = 
     else:
         _draw_boxes_flat(figure.add_subplot(1, 2, 2), manifold, axes)
     figure.suptitle(
-        f"{mechanism.name}: {len(manifold.lower)} boxes, {len(manifold.components)} components, "
+        f"{mechanism.name}: {manifold.summary} in {len(manifold.lower)} boxes, "
         f"sigma = {manifold.sigma:g}"
     )
     figure.savefig(path, dpi=130)
+
+
+def _telling(manifold: Manifold) -> list[int]:
+    """Three variables in which isolated solutions are farthest apart; the first ones of a curve."""
+    n = len(manifold.mechanism.names)
+    if n <= 3 or any(c.dimension for c in manifold.components) or len(manifold.components) < 2:
+        return list(range(n))[:3]
+    points = np.array([c.point for c in manifold.components[:_MOST]])
+    gaps = np.abs(points[:, None] - points[None])[np.triu_indices(len(points), 1)]
+    return list(max(combinations(range(n), 3), key=lambda k: float(gaps[:, k].max(axis=1).min())))
 
 
 def _configurations(manifold: Manifold) -> list[Array]:
@@ -76,10 +89,19 @@ def _draw_linkage(axes: Any, manifold: Manifold) -> None:
 
     shown = _configurations(manifold)
     colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.9, max(len(shown), 1)))
+    drawn: set[bytes] = set()
     for k, q in enumerate(shown):
         for loop in range(len(manifold.mechanism.loops)):
             p = linkage_points(manifold.mechanism, loop, q)
-            axes.plot(p[:, 0], p[:, 1], p[:, 2], "-o", color=colours[k], lw=1.6, ms=3)
+            place = (np.round(p, 6) + 0.0).tobytes()
+            # Postures that differ in a wrist only look the same: the second one lies on the first.
+            style = {"lw": 1.6, "ms": 3} if place in drawn else {"lw": 3.5, "ms": 5}
+            drawn.add(place)
+            if manifold.mechanism.target is not None:
+                # The way from the tip of an arm back to its base is no link.
+                axes.plot(*p[-2:].T, ":", color="0.6", lw=1.0)
+                p = p[:-1]
+            axes.plot(*p.T, "-o", color=colours[k], **style)
     axes.set_xlabel("x [m]")
     axes.set_ylabel("y [m]")
     axes.set_zlabel("z [m]")
@@ -102,7 +124,9 @@ def _draw_boxes(axes: Any, manifold: Manifold, shown: Sequence[int]) -> None:
 
     lower, upper = manifold.lower[:5000, shown], manifold.upper[:5000, shown]
     if len(lower):
-        pad = np.maximum(0.0, 0.02 - (upper - lower)) * 0.5  # so that tight boxes can be seen
+        # So that tight boxes can be seen.
+        least = _SMALLEST * np.maximum(np.ptp(np.concatenate([lower, upper]), axis=0), 0.1)
+        pad = np.maximum(0.0, least - (upper - lower)) * 0.5
         lower, upper = lower - pad, upper + pad
         corners = np.where(_CORNERS[None], upper[:, None, :], lower[:, None, :])
         faces = corners[:, _FACES].reshape(-1, 4, 3)

@@ -34,7 +34,8 @@ def held(
     n = centre.size
     gap = np.empty(n)
     for r in range(x.shape[0]):
-        # The inverse of V is its transpose, and gap is exact, but for a few units of the last place.
+        # The inverse of V is its transpose, and gap is exact, but for a few units in the last
+        # place.
         pad = 0.0
         for k in range(n):
             gap[k] = centre[k] - x[r, k]

@@ -413,7 +413,7 @@ class _Separation:
         return _meeting(lower, upper, alive_lower, alive_upper)
 
     def _has_root(self, lower: Array, upper: Array) -> bool:
-        """Whether Newton's method finds a root in the ranges near one of some boxes of a cluster."""
+        """Whether Newton's method finds a root in the ranges near some boxes of a cluster."""
         picks = np.linspace(0, len(lower) - 1, min(STARTS, len(lower))).astype(int)
         middle = 0.5 * (lower[picks] + upper[picks])
         x, came = self.certifier.equations.newton_all(middle)

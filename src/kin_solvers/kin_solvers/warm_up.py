@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from kin_solvers import library
 from kin_solvers.all_ik import solve_all_ik
+from kin_solvers.equations import Equations
 from kin_solvers.settings import Settings
 from kin_solvers.solve import solve
+from kin_solvers.system import System
 
 __all__ = ["warm_up"]
 
@@ -16,8 +20,8 @@ def warm_up(threads: int = 1) -> None:
         found = solve(library.get(name), Settings(sigma=0.5))
         found.components  # noqa: B018
         found.refine(1)
-    # An arc between two ends of ranges, and the paper's method.
-    arc = library.get("bennett").with_ranges({"theta1": (0.5, 0.53)})
-    solve(arc, Settings(sigma=0.1)).components  # noqa: B018
+    # What arcs between the ends of ranges need, and the paper's method.
+    equations = Equations(System.of(library.get("bennett")))
+    equations.pinned(np.zeros(4), np.eye(4)[0], 0.5)
     solve(library.get("bennett"), Settings(sigma=0.5, method="paper", max_boxes=10))
     solve_all_ik(library.get("puma560"), None, Settings(threads=threads))

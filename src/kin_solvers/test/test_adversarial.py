@@ -4,7 +4,6 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from kin_solvers import Constant
 from benchmarks.baselines.cuik_adversarial import (
     KERNELS,
     adversarial_campaign,
@@ -12,6 +11,7 @@ from benchmarks.baselines.cuik_adversarial import (
     hard_planar,
     hard_platform,
 )
+from kin_solvers import Constant
 from kin_solvers.folding import SPREAD
 from kin_solvers.planar import PlanarSystem
 from kin_solvers.platform import PlatformSystem

@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from kin_solvers.planar import PlanarSystem
 from benchmarks.baselines.cuik_completeness import (
     PHASES,
     campaign,
@@ -16,6 +15,7 @@ from benchmarks.baselines.cuik_completeness import (
     try_fast,
     try_reduced,
 )
+from kin_solvers.planar import PlanarSystem
 from kin_solvers.platform import PlatformSystem
 from kin_solvers.system import System
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.baselines.cuik_arcs import count_arcs
 from kin_solvers import Settings, arm_from_dh, library, solve, solve_all_ik
 from kin_solvers.components import Finder
 from kin_solvers.equations import Equations
@@ -74,6 +75,43 @@ def cases():
         ends = np.array(limits if limits is not IIWA else [(-a, a) for a in limits])
         for _ in range(3):
             yield make(rng.uniform(0.95 * ends[:, 0], 0.95 * ends[:, 1]), limits)
+
+
+#: The arms by standard Denavit-Hartenberg rows, for the judge.
+ROWS = {
+    "iiwa14": (np.zeros(7), np.radians([-90.0, 90.0, 90.0, -90.0, -90.0, 90.0, 0.0]),
+               [0.36, 0.0, 0.42, 0.0, 0.4, 0.0, 0.126]),
+    "panda": ([0.0, 0.0, 0.0825, -0.0825, 0.0, 0.088, 0.0],
+              np.radians([-90.0, 90.0, 90.0, -90.0, 90.0, 90.0, 0.0]),
+              [0.333, 0.0, 0.316, 0.0, 0.384, 0.0, 0.107]),
+}  # fmt: skip
+
+
+def test_the_number_of_arcs_within_limits_is_that_of_brute_force_at_any_sigma():
+    """Two sheets in one box, arcs shorter than a box, large clusters without a solution."""
+    poses = [
+        (iiwa14, [2.24187311021281, 1.369816018593002, -0.6065593960883531, -0.027763855255682035,
+                  0.9960709344813683, -1.7477200292335489, 0.3226364844537928], IIWA),
+        (panda, [0.6809123881697112, 0.35798800885770277, 2.5903648184058867, -0.0708,
+                 1.5959580165955995, 0.17711179381486208, -0.7195618921700104], PANDA),
+    ]  # fmt: skip
+    for make, q, limits in poses:
+        ends = np.array(limits if limits is not IIWA else [(-a, a) for a in limits])
+        expected = count_arcs(*ROWS[make.__name__], np.array(q), ends[:, 0], ends[:, 1])
+        assert expected >= 8
+        for sigma in (0.2, 0.1, 0.05):
+            manifold = solve(make(q, limits), Settings(sigma=sigma))
+            assert not manifold.unresolved
+            assert [c.dimension for c in manifold.components] == [1] * expected, sigma
+
+
+def test_a_curve_that_misses_two_limits_at_once_by_little_leaves_nothing_unresolved():
+    q = [-0.6738221962106241, 1.629363366390431, -0.603369862427197, -0.6014725814416473,
+         -0.8567755931843923, -0.07654054117563747, -2.360215272213511]  # fmt: skip
+    for sigma in (0.1, 0.05):
+        manifold = solve(iiwa14(q, IIWA), Settings(sigma=sigma))
+        assert not manifold.unresolved
+        assert len(manifold.components) == 20  # by ``count_arcs``
 
 
 @pytest.mark.slow

@@ -51,7 +51,7 @@ def test_values_jacobians_and_second_derivatives_at_points(size):
 def test_the_width_follows_that_of_the_box():
     system = System.of(library.get("puma560"))
     x = np.full(6, 0.3)
-    F, J, H, near = enclosed(system, x, x)
+    F, J, H, _ = enclosed(system, x, x)
     assert max(np.ptp(F, axis=-1).max(), np.ptp(J, axis=-1).max(), np.ptp(H, axis=-1).max()) < 1e-12
     wide = enclosed(system, x - 1e-3, x + 1e-3)[0]
     assert 1e-4 < np.ptp(wide, axis=-1).max() < 0.1

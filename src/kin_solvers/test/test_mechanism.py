@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.baselines.cuik_completeness import planted_loop
 from kin_core.errors import InvalidInput, LimitExceeded
 from kin_core.rotations import exp_so3
 from kin_core.urdf import load_closures, load_urdf
@@ -26,7 +27,6 @@ from kin_solvers import (
 )
 from kin_solvers.equations import Equations
 from kin_solvers.mechanism import rotation, translation
-from benchmarks.baselines.cuik_completeness import planted_loop
 from kin_solvers.system import System
 
 FOUR_BAR = """

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.baselines.cuik_completeness import planted_loop
+from benchmarks.baselines.cuik_reference_ik import ARMS, compare
 from kin_core.task import Task
 from kin_solvers import Constant, Loop, Mechanism, Motion, Settings, Variable, library, solve
 from kin_solvers.all_ik import solve_all_ik
 from kin_solvers.mechanism import rotation, translation
-from benchmarks.baselines.cuik_completeness import planted_loop
-from benchmarks.baselines.cuik_reference_ik import ARMS, compare
 
 PUMA = ARMS[0]
 GOLDEN = np.array([1.455834, -1.912859, -1.682373, -1.200998, -0.01, 1.883871])

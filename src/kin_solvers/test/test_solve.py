@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.baselines.cuik_completeness import planted_planar, planted_platform
 from kin_core.task import Task
 from kin_solvers import (
     Constant,
@@ -12,7 +13,6 @@ from kin_solvers import (
     Mechanism,
     Motion,
     Settings,
-    SettingsError,
     SizeError,
     Variable,
     library,
@@ -22,10 +22,7 @@ from kin_solvers import (
 from kin_solvers.equations import Equations
 from kin_solvers.fast import FastSearch
 from kin_solvers.mechanism import translation
-from kin_solvers.paper import PaperSearch
-from kin_solvers.pipeline import run_pipelined
 from kin_solvers.planar import PlanarSystem
-from benchmarks.baselines.cuik_completeness import planted_planar, planted_platform
 from kin_solvers.system import System
 
 ALPHA, BETA = math.radians(30), math.radians(75)
@@ -291,36 +288,6 @@ def test_a_loop_of_twelve_joints_ends_at_its_budget():
     assert part.stopped == "boxes"
     with pytest.raises(SizeError, match="corners"):
         solve(mechanism, Settings(method="paper"))
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [{"sigma": 0.0}, {"sigma": -1.0}, {"sigma": math.nan}, {"rho": 0.0}, {"rho": 1.0},
-     {"method": "slow"}, {"engine": "cloud"}, {"threads": -1}, {"max_boxes": 0}, {"max_bytes": 1}],
-)  # fmt: skip
-def test_bad_settings_are_refused(bad):
-    with pytest.raises(SettingsError) as caught:
-        Settings(**bad)
-    assert caught.value.field == next(iter(bad))
-
-
-def test_paper_method_naive_folded_and_pipelined_agree_to_the_last_bit():
-    mechanism = library.get("bennett")
-    system = System.of(mechanism)
-    answers = []
-    go = np.zeros(1, dtype=np.int64)
-    naive, shared = (PaperSearch(mechanism, system, 0.3, 0.9, naive=n) for n in (True, False))
-    for outcome in (
-        naive.run(naive.initial(), 10**6, go),
-        shared.run(shared.initial(), 10**6, go),
-        run_pipelined(shared, shared.initial(), 10**6, go),
-    ):
-        order = np.lexsort(outcome.found_lower.T)
-        answers.append((outcome.counters, outcome.found_lower[order], outcome.found_upper[order]))
-    for other in answers[1:]:
-        assert other[0] == answers[0][0]
-        np.testing.assert_array_equal(other[1], answers[0][1])
-        np.testing.assert_array_equal(other[2], answers[0][2])
 
 
 def test_paper_method_covers_the_curve():

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["THETA", "seed_fk", "seed_ik"]
+__all__ = ["THETA", "published_fk", "published_ik"]
 
 #: The authors' angle between arms, cut off after six digits: it explains their last printed digit.
 THETA = 2.094395
 
 
-def seed_fk(
+def published_fk(
     angles: Any,
     radius: float,
     upper: float,
@@ -57,7 +57,7 @@ def seed_fk(
     return z * H5 / H2 + H4 / H2, z * H1 / H2 + H3 / H2, z
 
 
-def seed_ik(
+def published_ik(
     position: Any,
     radius: float,
     upper: float,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from continuum_ik.picture import MOST_CURVED, curvature, curvature_colours
+from continuum_ik.markers import MOST_CURVED, curvature, curvature_colours
 
 
 def test_curvature_of_a_circle_and_of_a_line():

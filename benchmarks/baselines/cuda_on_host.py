@@ -23,7 +23,7 @@ from gpu_kinematics.cuda import source
 from gpu_kinematics.errors import BackendError
 from gpu_kinematics.kernels import OPS
 
-__all__ = ["HostC"]
+__all__ = ["CudaOnHost"]
 
 _PRELUDE = """
 #include <cmath>
@@ -59,7 +59,7 @@ def _launcher(op: str) -> str:
     )
 
 
-class HostC:
+class CudaOnHost:
     """The kernels of one precision in a shared library made by g++ or clang++."""
 
     def __init__(self, dtype: Any, folder: Path | None = None) -> None:
@@ -74,7 +74,7 @@ class HostC:
             raise BackendError("no C++ compiler (g++ or clang++) on the PATH")
         self.dtype = np.dtype(dtype)
         text = _PRELUDE + source(self.dtype) + _ENTRY + "".join(_launcher(op) for op in OPS)
-        where = folder or Path(tempfile.mkdtemp(prefix="delta_host_c_"))
+        where = folder or Path(tempfile.mkdtemp(prefix="delta_on_host_"))
         where.mkdir(parents=True, exist_ok=True)
         name = hashlib.sha256(text.encode()).hexdigest()[:16]
         library = where / f"delta_{self.dtype.name}_{name}.so"

@@ -1,4 +1,4 @@
-"""The tutorial's five programs, step by step, as the measure of what this package does.
+"""The tutorial's five programs for continuum Stewart-Gough robots, step by step.
 
 John Till: "Improving the Solution Speed of the Continuum Stewart-Gough Inverse Kinematics
 Simulation", sections 1 to 5. Each stage solves the same benchmark with the same Levenberg
@@ -10,8 +10,7 @@ algorithm on the same 36 equations (fourth-order Runge-Kutta, 39 steps, 18 state
 4. the same, legs shared out to worker threads;
 5. over-optimised: stage 3 with the integration written out number by number.
 
-Stage 5 is the "faithful" port that the benchmark's ratios refer to. None of this is used by the
-solver.
+Stage 5 is the "faithful" port that the benchmark's ratios refer to.
 """
 
 from __future__ import annotations
@@ -20,9 +19,11 @@ import math
 
 import numpy as np
 from numba import njit, prange
+from numpy.typing import NDArray
 
-from continuum_ik.robot import hole_pattern
-from continuum_ik.rod import Array
+from continuum_ik import hole_pattern
+
+Array = NDArray[np.float64]
 
 STEPS = 39
 INCREMENT = 1e-8
@@ -441,7 +442,7 @@ def levenberg_threads(
 
 
 @njit(cache=True, nogil=True)
-def run_ladder(
+def run_stage(
     stage: int, guess: Array, targets: Array, tolerance: float, lengths: Array, solutions: Array
 ) -> int:
     """Solve a row of positions (n, 3), each from the one before; returns the Jacobians made."""
@@ -459,10 +460,10 @@ def run_ladder(
 
 
 @njit(cache=True)
-def run_ladder_threads(
+def run_stage_threads(
     guess: Array, targets: Array, tolerance: float, lengths: Array, solutions: Array
 ) -> int:
-    """Stage 4 of ``run_ladder``."""
+    """Stage 4 of ``run_stage``."""
     tips = np.empty((6, 18))
     total = 0
     for k in range(len(targets)):
@@ -483,11 +484,3 @@ def tutorial_start(stage: int = 5, tolerance: float = 1e-6) -> Array:
     levenberg(stage, guess, np.array([0.0, 0.0, 0.4]), tips, tolerance, False)
     levenberg(stage, guess, np.array([0.0, 0.02, 0.48]), tips, tolerance, False)
     return guess
-
-
-def benchmark_positions(rounds: int = 1) -> Array:
-    """Return the tutorial's targets (200 * rounds, 3): 1 mm in y and z 100 times, and back [m]."""
-    up = np.arange(1, 101)
-    k = np.concatenate([up, 100 - up])
-    one = np.stack([np.zeros(200), 0.02 + 0.001 * k, 0.48 + 0.001 * k], axis=1)
-    return np.tile(one, (rounds, 1))
