@@ -477,7 +477,9 @@ def _follow(w: Array) -> int:
             return _arrive(w)
     if ended == TURNED:
         w[m.LIMITING] = float(largest_rod(w, m.DIRECTION))
-        w[m.REACHED] = _close_up(w, w[m.REACHED], w[m.ARC_PART] - CLEAR_OF * size, inside)
+        turned = w[m.ARC_PART]
+        w[m.REACHED] = _close_up(w, w[m.REACHED], turned - CLEAR_OF * size, inside)
+        w[m.ARC_PART] = turned
         copy_entry(w, m.CLEAR, m.ANCHOR)
         return FOLD
     w[m.LIMITING] = -1.0
