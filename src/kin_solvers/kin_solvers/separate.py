@@ -223,7 +223,7 @@ class _Separation:
         keep = ~self._held(low, high)
         low, high = low[keep], high[keep]
         if len(low) > 2 * len(lower) + 64:  # finer boxes are no gain: the ones before
-            keep = _meeting(lower, upper, low, high)
+            keep = _meeting(lower, upper, low, high, self.system.cyclic)
             return lower[keep], upper[keep]
         return low, high
 
@@ -410,7 +410,7 @@ class _Separation:
             return np.ones(len(lower), dtype=bool)
         alive_lower = np.concatenate([found.lower, found.left_lower])
         alive_upper = np.concatenate([found.upper, found.left_upper])
-        return _meeting(lower, upper, alive_lower, alive_upper)
+        return _meeting(lower, upper, alive_lower, alive_upper, self.system.cyclic)
 
     def _has_root(self, lower: Array, upper: Array) -> bool:
         """Whether Newton's method finds a root in the ranges near some boxes of a cluster."""
@@ -424,12 +424,20 @@ class _Separation:
 
 
 def _meeting(
-    lower: Array, upper: Array, other_lower: Array, other_upper: Array
+    lower: Array,
+    upper: Array,
+    other_lower: Array,
+    other_upper: Array,
+    cyclic: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
-    """Which of the first boxes meet one of the others, shape (N,)."""
+    """Which of the first boxes meet one of the others, whole turns of angles apart; shape (N,)."""
     meets = np.zeros(len(lower), dtype=bool)
+    middle, size = 0.5 * (lower + upper), upper - lower
     for low, high in zip(other_lower, other_upper, strict=True):
-        meets |= ((lower <= high) & (upper >= low)).all(axis=1)
+        gap = 0.5 * (low + high) - middle
+        turns = np.where(cyclic, np.round(gap / _TWO_PI) * _TWO_PI, 0.0)
+        pad = 1e-14 * (1.0 + np.abs(middle) + np.abs(low) + np.abs(high))
+        meets |= (np.abs(gap - turns) <= 0.5 * (size + (high - low)) + pad).all(axis=1)
     return meets
 
 
