@@ -182,7 +182,8 @@ def test_each_of_its_loops_is_killed_and_found_out(ros, kind, monkeypatch):
 
         def count(*arguments, what=what, usual=usual):
             alive[what] = alive.get(what, 0) + 1
-            usual(*arguments)
+            if arguments != (None,):  # a message may have come before the test's own call
+                usual(*arguments)
 
         def kill(*_, guarded=guarded, what=what, count=count):
             guarded.action = count

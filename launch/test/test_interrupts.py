@@ -169,10 +169,8 @@ def test_compilers_end_with_the_one_who_started_them(tmp_path):
         f"""
         import kin_core.interrupts
         from kin_tools.precompile import compile_kernels
-        from kin_tools.process_spec import ProcessSpec, RosArguments
-        spec = ProcessSpec("n", ({str(program)!r},), ros=RosArguments())
         try:
-            compile_kernels([spec], lambda line: print(line, flush=True))
+            compile_kernels([{str(program)!r}], lambda line: print(line, flush=True))
         except KeyboardInterrupt:
             print("interrupted")
         """

@@ -170,10 +170,12 @@ def test_loss_of_joint_states_leads_to_a_safe_stop_and_a_reset_back(ros):
     assert arm.wait(lambda s: True).state == FtStatus.IDLE
     states = ros.publisher(JointState, "joint_states", SENSOR)
     torques = ros.listen(JointState, "joint_torques", COMMAND)
-    good = JointState(name=JOINTS, position=[0.1, 0.2, 0.3, 0.4], velocity=[0.5, 0.0, 0.0, 0.0])
+    good = JointState(name=JOINTS, velocity=[0.5, 0.0, 0.0, 0.0])
+    dither = [0.0]
 
     def publish():
-        good.position[0] = 0.2 - good.position[0] + 1e-6  # an encoder that lives
+        dither[0] = 1e-6 - dither[0]  # encoders that live
+        good.position = [0.1 + dither[0], 0.2 + dither[0], 0.3 + dither[0], 0.4 + dither[0]]
         states.publish(good)
 
     def feed(until, timeout=30.0):

@@ -60,7 +60,7 @@ def test_no_stack(call):
         (["/a", TYPE, "{wait: x}"], "wait: expected a number"),
         (["/a", TYPE, "{wiat: 1}"], "did you mean wait"),
         (["/a", TYPE, "[1]"], "expected a mapping"),
-        (["/a", TYPE, "{wait: 1, wait: 2}"], "twice"),
+        (["/a", TYPE, "{wait: 1, wait: 2}"], "duplicated"),
         (["/a", TYPE, "@/no/such/file"], "/no/such/file"),
         (["/a", TYPE, "!!python/object/apply:os.system [true]"], "request"),
         (["/a", "kin_interfaces/srv/Nope", "{}"], "has no srv 'Nope'"),

@@ -146,9 +146,11 @@ def held_by(pid):
 @pytest.mark.skipif(not SHM.is_dir(), reason="no shared memory here")
 def test_a_killed_participant_is_cleared_away_and_a_living_one_is_not():
     with domain_id() as domain:
-        living, doomed = start(domain), start(domain)
+        living = start(domain)
+        lives = held_by(living.pid)  # its own: of others it knows nothing yet
+        doomed = start(domain)
         try:
-            lives, dies = held_by(living.pid), held_by(doomed.pid)
+            dies = held_by(doomed.pid)
             assert lives
             assert dies
             doomed.send_signal(signal.SIGKILL)
