@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -21,7 +22,7 @@ EXAMPLES = sorted(Path(__file__).resolve().parents[2].glob("examples/[0-9]*.py")
 
 
 class SimulatedTime:
-    """Publishes /clock beside a stack and hears by what time its monitor stamps."""
+    """Publishes /clock beside a stack, without a pause, and hears by what time its monitor stamps."""
 
     def __init__(self, stack):
         self._client = stack.client
@@ -30,21 +31,37 @@ class SimulatedTime:
         self._client.node.create_subscription(
             StackState, f"{NAMESPACE}/stack_state", self._heard, LATCHED
         )
+        self._now = None
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._tick)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join()
+
+    def _tick(self):
+        while not self._over.wait(0.02):
+            if self._now is not None:
+                self._now += 0.02
+                message = Clock()
+                message.clock.sec = int(self._now)
+                message.clock.nanosec = int(self._now % 1.0 * 1e9)
+                self._clock.publish(message)
 
     def _heard(self, state):
         self._stamps.append(state.stamp.sec)
 
     def run(self, start, done=lambda: True):
-        """Let time pass from a moment [s] on, until the stack has followed and ``done`` is true."""
+        """Let time go on from a moment [s], until the stack has followed and ``done`` is true."""
         self._stamps.clear()
-        now = start
+        self._now = start
         end = time.monotonic() + 60.0
-        while not (done() and any(start <= stamp <= now + 1 for stamp in self._stamps)):
+        while not (done() and any(start <= stamp <= self._now + 1 for stamp in self._stamps)):
             assert time.monotonic() < end, f"{start} s: the last stamps were {self._stamps[-5:]}"
-            now += 0.02
-            message = Clock()
-            message.clock.sec, message.clock.nanosec = int(now), int(now % 1.0 * 1e9)
-            self._clock.publish(message)
             self._client.spin_until(lambda: False, 0.02)
 
 
@@ -61,10 +78,10 @@ def test_simulated_time_and_a_clock_that_jumps_back(simulated):
     """With use_sim_time all nodes start, answer and stamp by /clock, also after it jumped back."""
     assert all(name.startswith(f"{NAMESPACE}/") for name in simulated.names)
     before = simulated.pids()
-    clock = SimulatedTime(simulated)
-    for start in (1000.0, 2000.0, 10.0):  # forward in a leap, then far back
-        clock.run(start)
-        simulated.answer_everything()
+    with SimulatedTime(simulated) as clock:
+        for start in (1000.0, 2000.0, 10.0):  # forward in a leap, then far back
+            clock.run(start)
+            simulated.answer_everything()
     assert simulated.pids() == before
     assert simulated.client.spin_until(
         lambda: all(simulated.active(name) for name in simulated.names), 60.0
@@ -85,9 +102,8 @@ def test_examples_in_a_namespace(simulated):
         )
         for script in EXAMPLES
     }
-    SimulatedTime(simulated).run(
-        3000.0, lambda: all(one.poll() is not None for one in running.values())
-    )
+    with SimulatedTime(simulated) as clock:
+        clock.run(3000.0, lambda: all(one.poll() is not None for one in running.values()))
     for script, process in running.items():
         said, _ = process.communicate()
         assert process.returncode == 0, f"{script.name}: {said}"
