@@ -22,7 +22,7 @@ EXAMPLES = sorted(Path(__file__).resolve().parents[2].glob("examples/[0-9]*.py")
 
 
 class SimulatedTime:
-    """Publishes /clock beside a stack, without a pause, and hears by what time its monitor stamps."""
+    """Publishes /clock without a pause, and hears by what time the stack's monitor stamps."""
 
     def __init__(self, stack):
         self._client = stack.client
