@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -27,6 +28,10 @@ MAX_SCALARS = 16
 #: Every equation is used for every box, and only rho says when a box is split.
 UNTUNED = Tuning(0.0, 0.0, 0.0)
 _TWO_PI = 2.0 * math.pi
+#: More than what rounding does to a cosine, or to an angle of one turn.
+_ROUNDING = 1e-14
+#: Boxes that one box of scalars may become, arc by arc.
+_MAX_PARTS = 64
 
 
 class PaperSearch(OneStage):
@@ -110,11 +115,40 @@ class PaperSearch(OneStage):
         return with_known(self.run(boxes, limit, flag), known)
 
     def unfinished(self, boxes: Boxes) -> Boxes:
-        """Boxes that are left, as boxes of configurations."""
-        lower, upper, parent = self._turned(boxes.lower, boxes.upper)
-        parts = np.bincount(parent, minlength=len(boxes))
-        share = (boxes.share / np.maximum(parts, 1))[parent]
-        return Boxes(lower, upper, share)
+        """Boxes that are left, as boxes of configurations.
+
+        They are the arcs that lie in the rectangles, not the angles under which these are seen: the
+        rectangles around the arcs are never larger than the ones before, so that a search that goes
+        on from its own unfinished boxes gets on.
+        """
+        low, high, share = [], [], []
+        for i in range(len(boxes)):
+            parts = self._on_the_circles(boxes.lower[i], boxes.upper[i])
+            low += [part[0] for part in parts]
+            high += [part[1] for part in parts]
+            share += [boxes.share[i] / max(len(parts), 1)] * len(parts)
+        size, unit = self.system.size, self.system.unit
+        return Boxes(
+            np.array(low).reshape(-1, size) / unit,
+            np.array(high).reshape(-1, size) / unit,
+            np.array(share, dtype=np.float64),
+        )
+
+    def _on_the_circles(self, lower: Array, upper: Array) -> list[tuple[Array, Array]]:
+        """One box of scalars as boxes of configurations, by the arcs in its rectangles."""
+        choices: list[list[tuple[float, float]]] = []
+        for k, s in enumerate(self.first[:-1]):
+            if self.system.translation[k]:
+                choices.append([(float(lower[s]), float(upper[s]))])
+            else:
+                choices.append(circle_arcs(*lower[s : s + 2], *upper[s : s + 2]))
+        if math.prod(len(arcs) for arcs in choices) > _MAX_PARTS:
+            choices = [[(arcs[0][0], arcs[-1][1])] for arcs in choices]
+        return [
+            part
+            for box in itertools.product(*choices)
+            for part in turned(*np.array(box).T, self.system)
+        ]
 
     def to_angles(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Boxes of scalars as boxes of configurations in the mechanism's units.
@@ -122,11 +156,6 @@ class PaperSearch(OneStage):
         A box may become several: a rectangle says nothing about whole turns, and a range of nearly
         a turn may be met at both of its ends.
         """
-        low, high, _ = self._turned(lower, upper)
-        return low, high
-
-    def _turned(self, lower: Array, upper: Array) -> tuple[Array, Array, NDArray[np.int64]]:
-        """The same, and the box that each comes from, shape (M,)."""
         n, size = len(lower), self.system.size
         low, high = np.empty((n, size)), np.empty((n, size))
         for k, s in enumerate(self.first[:-1]):
@@ -136,13 +165,11 @@ class PaperSearch(OneStage):
             low[:, k], high[:, k] = _seen_angle(
                 lower[:, s], upper[:, s], lower[:, s + 1], upper[:, s + 1]
             )
-        parts = [turned(low[i], high[i], self.system) for i in range(n)]
-        boxes = [box for part in parts for box in part]
+        boxes = [box for i in range(n) for box in turned(low[i], high[i], self.system)]
         unit = self.system.unit
         return (
             np.array([a for a, _ in boxes]).reshape(-1, size) / unit,
             np.array([b for _, b in boxes]).reshape(-1, size) / unit,
-            np.repeat(np.arange(n), [len(part) for part in parts]),
         )
 
 
@@ -172,3 +199,29 @@ def _seen_angle(y0: Array, y1: Array, z0: Array, z1: Array) -> tuple[Array, Arra
     low, high = middle + offset.min(axis=0) - 1e-14, middle + offset.max(axis=0) + 1e-14
     holds = (y0 <= 1e-12) & (y1 >= -1e-12) & (z0 <= 1e-12) & (z1 >= -1e-12)
     return np.where(holds, -math.pi, low), np.where(holds, math.pi, high)
+
+
+def circle_arcs(y0: float, z0: float, y1: float, z1: float) -> list[tuple[float, float]]:
+    """The angles of the points (cos, sin) that lie in a rectangle, as arcs."""
+    y0, z0, y1, z1 = y0 - _ROUNDING, z0 - _ROUNDING, y1 + _ROUNDING, z1 + _ROUNDING
+    if max(y0, z0) > 1.0 or min(y1, z1) < -1.0:
+        return []
+    near, far = math.acos(min(y1, 1.0)), math.acos(max(y0, -1.0))
+    low, high = math.asin(max(z0, -1.0)), math.asin(min(z1, 1.0))
+    parts = sorted(
+        (max(a, c) - _ROUNDING, min(b, d) + _ROUNDING)
+        for a, b in ((near, far), (-far, -near), (_TWO_PI - far, _TWO_PI - near))
+        for c, d in ((low, high), (math.pi - high, math.pi - low))
+        if max(a, c) <= min(b, d)
+    )
+    arcs: list[tuple[float, float]] = []
+    for a, b in parts:
+        if arcs and a <= arcs[-1][1]:
+            arcs[-1] = (arcs[-1][0], max(arcs[-1][1], b))
+        else:
+            arcs.append((a, b))
+    # From -pi/2 to 3 pi/2: what meets at both ends is one arc.
+    if len(arcs) > 1 and arcs[0][0] + _TWO_PI <= arcs[-1][1]:
+        (_, b), (a, _) = arcs.pop(0), arcs.pop()
+        arcs.append((a, b + _TWO_PI))
+    return arcs

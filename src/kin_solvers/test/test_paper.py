@@ -1,12 +1,16 @@
 """The paper's method on limited ranges: whole turns and both ends of a range."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kin_solvers import Settings, library, solve
 from kin_solvers.equations import Equations
+from kin_solvers.paper import circle_arcs
 from kin_solvers.system import System
 
 #: Ranges of the crank that cross pi, -pi, several turns away, of nearly a turn, of more than one.
@@ -77,3 +81,40 @@ def test_unfinished_boxes_across_pi_hold_every_point(method, budget):
     rest = solve(limited, Settings(sigma=0.3, method=method), resume=first)
     assert rest.complete
     assert [q for q in wanted if not rest.contains(q)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "budget"), [("planar_four_bar", 1), ("scara", 3), ("bennett", 40)]
+)
+def test_a_search_that_is_given_its_own_unfinished_boxes_comes_to_an_end(name, budget):
+    """As clients of the service go on; the boxes pass through angles each time."""
+    mechanism = library.get(name)
+    settings = Settings(sigma=0.5, method="paper", certify=False)
+    whole = solve(mechanism, settings)
+    part = solve(mechanism, replace(settings, max_boxes=budget))
+    lower, upper, processed = [part.lower], [part.upper], part.counters.processed
+    while len(part.unfinished_lower):
+        assert processed < 3 * whole.counters.processed + 100
+        boxes = (part.unfinished_lower, part.unfinished_upper)
+        part = solve(mechanism, replace(settings, max_boxes=budget), boxes=boxes)
+        processed += part.counters.processed
+        lower.append(part.lower)
+        upper.append(part.upper)
+    low, high = np.concatenate(lower), np.concatenate(upper)
+    for q in curve_points(mechanism) if name != "scara" else []:
+        gap = np.abs(np.remainder(q - 0.5 * (low + high) + math.pi, 2.0 * math.pi) - math.pi)
+        assert (gap <= 0.5 * (high - low) + 1e-9).all(axis=1).any()
+
+
+@given(*[st.floats(-1.1, 1.1)] * 4, st.floats(-7.0, 7.0))
+def test_arcs_hold_the_points_of_the_circle_in_a_rectangle(a, b, c, d, angle):
+    (y0, y1), (z0, z1) = sorted((a, b)), sorted((c, d))
+    inside = y0 <= math.cos(angle) <= y1 and z0 <= math.sin(angle) <= z1
+    arcs = circle_arcs(y0, z0, y1, z1)
+    turns = [angle + 2.0 * math.pi * n for n in range(-3, 4)]
+    if inside:
+        assert any(low <= x <= high for low, high in arcs for x in turns)
+    for low, high in arcs:
+        for x in np.linspace(low, high, 9):
+            assert y0 - 1e-13 <= math.cos(x) <= y1 + 1e-13
+            assert z0 - 1e-13 <= math.sin(x) <= z1 + 1e-13
