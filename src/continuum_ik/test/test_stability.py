@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from branch_campaign import TOLERANCES
 from continuum_oracle import energy_minimum
 from scipy.spatial.transform import Rotation
 
@@ -80,3 +81,23 @@ def test_sweeps_count_stable_poses(loose):
     assert 0 < strict.reachable < wide.reachable
     np.testing.assert_array_equal(strict.stable, wide.stable)
     np.testing.assert_array_equal(strict.codes == 0, strict.stable)
+
+
+#: A robot with the tutorial's symmetry, and none of its sizes.
+SLIM = ContinuumRobot(
+    base_points=circle(0.07, 90.0, 30.0),
+    platform_points=circle(0.06, 30.0, 90.0),
+    home_height=0.35,
+)
+
+
+def stable_part(solver, goal, cuts):
+    """Return the part of the way from home to a position that is stable, in so many steps."""
+    home = np.array([0.0, 0.0, solver.robot.home_height])
+    solver.reset()
+    for k in range(1, cuts + 1):
+        result = solver.solve(make_pose(home + (goal - home) * k / cuts))
+        if not result.success:
+            return (k - 1 + result.reached) / cuts
+        assert result.stable
+    return 1.0
