@@ -7,6 +7,7 @@ from continuum_oracle import energy_minimum
 from scipy.spatial.transform import Rotation
 
 from continuum_ik import ContinuumRobot, ContinuumSolver, Load, make_pose, sweep_workspace
+from continuum_ik.robot import hole_pattern
 from kin_core.errors import StatusCode
 
 LOADED = ContinuumRobot(load=Load(force=(1.0, -0.5, -6.0), moment=(0.05, 0.02, 0.03)))
@@ -85,9 +86,9 @@ def test_sweeps_count_stable_poses(loose):
 
 #: A robot with the tutorial's symmetry, and none of its sizes.
 SLIM = ContinuumRobot(
-    base_points=circle(0.07, 90.0, 30.0),
-    platform_points=circle(0.06, 30.0, 90.0),
-    home_height=0.35,
+    base=hole_pattern(0.09, 95.0, 25.0),
+    platform=hole_pattern(0.08, 25.0, 95.0),
+    home_height=0.45,
 )
 
 
@@ -101,3 +102,29 @@ def stable_part(solver, goal, cuts):
             return (k - 1 + result.reached) / cuts
         assert result.stable
     return 1.0
+
+
+@pytest.mark.parametrize("tolerance", TOLERANCES)
+def test_mirrored_rods_that_buckle_at_once_are_seen_in_any_number_of_steps(tolerance):
+    """No determinant of the whole robot changes its sign there; 100 steps used to say 61 %."""
+    solver = ContinuumSolver(tolerance=tolerance, detours=False)
+    for cuts in (1, 20, 100, 1000):
+        part = stable_part(solver, np.array([0.2, 0.0, 0.5]), cuts)
+        assert part == pytest.approx(0.5526, abs=2e-4), cuts
+
+
+@pytest.mark.parametrize("tolerance", TOLERANCES)
+@pytest.mark.parametrize("robot", [ContinuumRobot(), SLIM], ids=["tutorial", "slim"])
+def test_symmetric_robots_lose_stability_at_one_place(robot, tolerance):
+    """In planes of symmetry (multiples of 60 degrees) and beside them, at random heights."""
+    rng = np.random.default_rng(5)
+    solver = ContinuumSolver(robot, tolerance, detours=False)
+    ends = []
+    for k in range(8):
+        angle = np.pi / 3.0 * k if k < 6 else rng.uniform(-np.pi, np.pi)
+        reach, height = rng.uniform(0.3, 0.6), rng.uniform(0.9, 1.4)
+        way = np.array([reach * np.cos(angle), reach * np.sin(angle), height])
+        parts = [stable_part(solver, way * robot.home_height, cuts) for cuts in (1, 20, 100)]
+        np.testing.assert_allclose(parts, parts[0], rtol=0, atol=5e-4, err_msg=f"{k} {way}")
+        ends.append(parts[0])
+    assert 2 < sum(end < 1.0 for end in ends)
