@@ -175,7 +175,8 @@ def changed(w: Array) -> float:
 
     J1 is the Jacobian whose factors are at hand, J0 the sure one. Begins with the response of the
     unknowns to the platform and to the rods' tips, which is large in the direction of a singular
-    point nearby; the platform alone does not stir a rod that buckles out of its plane. Destroys RESIDUAL and DELTA.
+    point nearby; the platform alone does not stir a rod that buckles out of its plane.
+    Destroys RESIDUAL and DELTA.
     """
     if w[m.SURE_WITHIN] == 0.0:
         return math.inf
