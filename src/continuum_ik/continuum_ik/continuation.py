@@ -67,9 +67,9 @@ from continuum_ik.rod import (
     shoot,
 )
 from continuum_ik.stability import (
+    begin_stability,
     carry_stability,
     is_stable,
-    renew_reference,
     settle_stability,
 )
 
@@ -77,8 +77,9 @@ GROW, SHRINK = 1.7, 0.5
 SUBSTEPS_MAX = 1500
 #: Largest correction beside the prediction, and largest prediction, in the scaled unknowns.
 CORRECTION, PREDICTION = 0.3, 4.0
-#: Largest change of the Jacobian in one step, and the power iterations for it.
-CHANGE, POWER_STEPS = 0.7, 5
+#: Largest change of the Jacobian in one step, the power iterations for it, and how far the rods'
+#: tips are moved to begin with, as part of the robot's size.
+CHANGE, POWER_STEPS, TIPS = 0.7, 5, 0.1
 #: How much of the way to a singular point may be gone unseen; how much the Jacobian changes with
 #: the scaled unknowns, beside the gain of its inverse; and the power iterations for that gain.
 CAUTION, STEEPNESS, GAIN_STEPS = 0.5, 0.005, 4
@@ -105,7 +106,7 @@ def make_sure(w: Array, change: float, known: bool) -> None:
     """
     moved = moved_from_sure(w)
     if known:
-        renew_reference(w)
+        begin_stability(w)
     else:
         carry_stability(w, change < 1e300, moved)
     store(w, m.SURE)
@@ -173,14 +174,15 @@ def changed(w: Array) -> float:
     """Return the largest |eigenvalue| of J1^-1 J0 - 1, by some steps of power iteration.
 
     J1 is the Jacobian whose factors are at hand, J0 the sure one. Begins with the response of the
-    unknowns to the platform, which is large in the direction of a singular point nearby.
+    unknowns to the platform and to the rods' tips, which is large in the direction of a singular
+    point nearby; the platform alone does not stir a rod that buckles out of its plane.
     Destroys RESIDUAL and DELTA.
     """
     if w[m.SURE_WITHIN] == 0.0:
         return math.inf
     L, EI = w[m.LENGTH_TYPICAL], w[m.EI_TYPICAL]
-    for k in range(m.RESIDUAL, m.PLATFORM_RESIDUAL + 8):
-        w[k] = 0.0
+    for k in range(40):
+        w[m.RESIDUAL + k] = TIPS * (1.0 + 0.1 * (k % m.LANES)) * (L if k < 24 else 1.0)
     for j in range(3):
         w[m.PLATFORM_RESIDUAL + j] = (1.0, 0.7, -0.4)[j] * EI / (L * L)
         w[m.PLATFORM_RESIDUAL + 3 + j] = (0.5, -0.8, 0.9)[j] * EI / L

@@ -109,9 +109,10 @@ ARC_START = PARTICULAR + 2 * UNKNOWNS  #: unknowns at the last point of the arc
 
 # Stability, see stability.py.
 STABLE_INVERSE = ARC_START + UNKNOWNS  #: inverse of dL/dpose at the point that is compared with
+ROD_DETERMINANTS = STABLE_INVERSE + 40  #: of tips by forces and moments; 0: not looked at
 
 # How accurate is accurate: what is asked for or, on the way to far targets, always fine.
-RULES = STABLE_INVERSE + 40
+RULES = ROD_DETERMINANTS + LANES
 ACCEPT = RULES  #: sum of squares that is accepted: a little less, for the integration's own error
 LEG_TOLERANCE = RULES + 1  #: estimated error of a length that is accepted [m]
 STEP_ERROR, STEP_LEG_ERROR = RULES + 2, RULES + 3  #: error of the integration, in tips and lengths

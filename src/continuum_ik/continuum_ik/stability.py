@@ -6,6 +6,13 @@ lengths by the pose, dL/dpose, become singular: there the platform gives way. So
 answered in full once, and then carried along: while P0 dL/dpose stays near the identity, P0 being
 the inverse at an earlier point, the answer stays the same. Close to the border it is asked again at
 each answer, with fine differences.
+
+A rod that lies in a plane buckles out of it without moving the platform. Then K is zero shortly
+before and infinite there, and positive again beyond, and dL/dpose too comes back to where it was.
+If two rods do so at once, as mirrored ones do, no determinant of the whole robot changes its sign.
+So each rod is watched by itself: the determinant of its tip by its forces and moments, at fixed
+length, is positive for a sound rod and changes its sign where the rod buckles. Rods that are bent
+and pressed too little to buckle at all are left out.
 """
 
 from __future__ import annotations
@@ -27,7 +34,18 @@ from continuum_ik.equations import (
     tangents,
 )
 from continuum_ik.path import LEVER, load
-from continuum_ik.rod import KERNEL, LENGTH, T_X, Array, shoot
+from continuum_ik.rod import (
+    INV_EI,
+    KERNEL,
+    LENGTH,
+    M_X,
+    M_Y,
+    N_Z,
+    T_X,
+    U_MIN,
+    Array,
+    shoot,
+)
 
 #: Places along a rod at which conjugate points are looked for.
 PLACES = 32
@@ -41,6 +59,16 @@ CLOSE = 0.01
 #: How much of the way to the border may be gone unasked; the least that the stiffness is taken to
 #: change with the scaled unknowns; and how far to go where the platform is not stable.
 CAUTION, SLOWEST, FAR = 0.4, 1.0, 1.0
+#: Distance in the scaled unknowns from where a rod buckles within which the border is close; how
+#: far two looks at a rod may lie apart to tell that distance, and how far to go if they lie
+#: further apart; and how much of that distance may be gone unasked on the way there.
+NEAR, LOCAL, UNSEEN, TOWARDS = 0.3, 2.5, 0.1, 0.6
+
+
+@njit(**KERNEL)
+def is_stable(state: float) -> bool:
+    """Whether a state is one of the stable ones."""
+    return state in (STABLE, CLOSE_STABLE)
 
 
 @njit(**KERNEL)
@@ -235,6 +263,49 @@ def _buckled(w: Array) -> bool:
 
 
 @njit(**KERNEL)
+def _watch_rods(w: Array, moved: float) -> tuple[bool, bool]:
+    """Look at each rod's determinant; needs the Jacobian, and block 0 shot.
+
+    Lessens STABLE_WITHIN to some of the way to where a rod would buckle at the pace since the last
+    look. Sets ROD_DETERMINANTS.
+
+    Args:
+        w: The solver's array.
+        moved: How far the unknowns have gone since the last look, scaled; infinite if that is of
+            no use.
+
+    Returns:
+        Whether all rods seem sound, and whether one may be about to buckle or have done so just
+        now.
+    """
+    a = np.empty((5, 5))
+    L, EI = w[m.LENGTH_TYPICAL], w[m.EI_TYPICAL]
+    sound, near = True, False
+    for i in range(m.RODS):
+        before, w[m.ROD_DETERMINANTS + i] = w[m.ROD_DETERMINANTS + i], 0.0
+        # The second variation of the energy is at least |dt'|^2 EI - (EI k^2 - n.t) |dt|^2 along
+        # the rod, k being the curvature, and dt is zero at both ends. By the energy integral
+        # EI k^2 = m0^2/EI + 2 (n.t0 - n.t).
+        e, u = w[INV_EI + i], w[U_MIN + i]
+        most = e * (w[M_X + i] ** 2 + w[M_Y + i] ** 2) + 2.0 * w[N_Z + i] - 3.0 * u
+        if most * e * w[LENGTH + i] ** 2 < math.pi**2:
+            continue
+        for r in range(5):
+            for c in range(5):
+                scale = (EI / (L * L) if c < 3 else EI / L) / (L if r < 3 else 1.0)
+                a[r, c] = w[m.JACOBIAN + 48 * r + 8 * c + i] * scale
+        now = _determinant5(a)
+        w[m.ROD_DETERMINANTS + i] = now
+        sound = sound and now > 0.0
+        pace = abs(now - before) / max(moved, 1e-3) if before != 0.0 else 0.0
+        near = near or not moved < 1e300 or abs(now) < NEAR * pace
+        caution = TOWARDS if abs(now) < abs(before) else 1.0
+        within = max(caution * abs(now) / max(pace, 1e-100), 1e-3)
+        w[m.STABLE_WITHIN] = min(w[m.STABLE_WITHIN], within if moved <= LOCAL else UNSEEN)
+    return sound, near
+
+
+@njit(**KERNEL)
 def _change(w: Array) -> float:
     """Return |P0 dL/dpose - 1|, turns by a lever; infinite if there is no P0.
 
@@ -268,21 +339,32 @@ def carry_stability(w: Array, connected: bool, moved: float) -> None:
         connected: Whether the last point lies on the same curve, without a singular J between.
         moved: How far the unknowns have gone since then, scaled.
     """
-    w[m.STABLE_MOVED] += moved
+    moved += w[m.STABLE_MOVED]
+    w[m.STABLE_MOVED] = moved
     change = _change(w) if connected else math.inf
-    before = w[m.STABLE]
-    if change <= REGULAR and before in (STABLE, CLOSE_STABLE):
-        # Rods do not buckle before the platform gives way.
-        w[m.STABLE] = _judge_platform(w)
-    else:
-        now = _judge_platform(w)
-        w[m.STABLE] = UNSTABLE if now in (STABLE, CLOSE_STABLE) and _buckled(w) else now
+    now = _judge_platform(w)
+    sound, near = _watch_rods(w, moved if connected else math.inf)
+    # Rods do not buckle before the platform gives way.
+    carried = sound and change <= REGULAR and is_stable(w[m.STABLE])
+    if is_stable(now) and not carried and _buckled(w):
+        now = UNSTABLE
+    if near and now <= STABLE:
+        now += CLOSE_UNSTABLE
+    w[m.STABLE] = now
     if change > RENEW:
-        renew_reference(w)
+        _renew_reference(w)
 
 
 @njit(**KERNEL)
-def renew_reference(w: Array) -> None:
+def begin_stability(w: Array) -> None:
+    """Begin at the present point, of which STABLE is known; factors and tangents at hand."""
+    _judge_platform(w)
+    _watch_rods(w, math.inf)
+    _renew_reference(w)
+
+
+@njit(**KERNEL)
+def _renew_reference(w: Array) -> None:
     """Take the present dL/dpose as the one that later ones are compared with."""
     for i in range(m.RODS):
         for j in range(6):
@@ -316,9 +398,3 @@ def settle_stability(w: Array) -> None:
     w[m.STABLE] = state
     for k in range(m.UNKNOWNS):
         w[m.DELTA + k] = w[m.SAVED_STEP + k]
-
-
-@njit(**KERNEL)
-def is_stable(state: float) -> bool:
-    """Whether a state is one of the stable ones."""
-    return state in (STABLE, CLOSE_STABLE)

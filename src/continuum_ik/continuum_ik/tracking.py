@@ -292,6 +292,7 @@ def _recover(w: Array) -> int:
     """Reach the target by continuation: from the last good pose, then from home."""
     w[m.RECOVERED_TOTAL] += 1.0
     reason, reached, leg = NO_START, 0.0, -1.0
+    stretch = 1.0  # of the path, if it begins before the last answer
     for route in (ROUTE_STRAIGHT, ROUTE_HOME, ROUTE_AXIS):
         warm = w[m.COUNT] > 0.0
         if route == ROUTE_STRAIGHT:
@@ -299,6 +300,10 @@ def _recover(w: Array) -> int:
                 continue
             # From the last point where the branch was sure, if there is doubt about later ones.
             copy_entry(w, m.SURE if w[m.IN_DOUBT] == 1.0 else _entry(w, 0), m.START)
+            if w[m.IN_DOUBT] == 1.0:
+                whole = _size2(w, _mismatch(w, m.START + m.ENTRY_POSE))
+                last = _size2(w, _mismatch(w, _entry(w, 0) + m.ENTRY_POSE))
+                stretch = math.sqrt(whole / last) if last > 0.0 else 1.0
         else:
             if warm and w[m.DETOURS] == 0.0:
                 break
@@ -341,7 +346,8 @@ def _recover(w: Array) -> int:
                 found = broken
             else:
                 copy_entry(w, m.ANCHOR, m.BEST)
-            reason, reached, leg = found, w[m.REACHED], w[m.LIMITING]
+            reason, leg = found, w[m.LIMITING]
+            reached = max(0.0, 1.0 - stretch * (1.0 - w[m.REACHED]))
     w[m.REACHED], w[m.LIMITING], w[m.REASON] = reached, leg, float(reason)
     w[m.AGE] = -1.0
     return NOT_CONVERGED if reason in (STALLED, NO_START, ROUNDING) else UNREACHABLE

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from branch_campaign import TOLERANCES
 from continuum_oracle import energy_minimum
 from scipy.spatial.transform import Rotation
 
@@ -80,3 +81,49 @@ def test_sweeps_count_stable_poses(loose):
     assert 0 < strict.reachable < wide.reachable
     np.testing.assert_array_equal(strict.stable, wide.stable)
     np.testing.assert_array_equal(strict.codes == 0, strict.stable)
+
+
+#: A robot with the symmetry of the tutorial's, and other sizes.
+SLIM = ContinuumRobot(
+    base=1.1 * ContinuumRobot().base,
+    platform=0.9 * ContinuumRobot().platform,
+    home_height=0.45,
+)
+
+
+def stable_part(solver, goal, cuts):
+    """Return the part of the way from home to a position that is stable, in so many steps."""
+    home = np.array([0.0, 0.0, solver.robot.home_height])
+    solver.reset()
+    for k in range(1, cuts + 1):
+        result = solver.solve(make_pose(home + (goal - home) * k / cuts))
+        if not result.success:
+            return (k - 1 + result.reached) / cuts
+        assert result.stable
+    return 1.0
+
+
+@pytest.mark.parametrize("tolerance", TOLERANCES)
+def test_mirrored_rods_that_buckle_at_once_are_seen_in_any_number_of_steps(tolerance):
+    """No determinant of the whole robot changes its sign there; 100 steps used to say 61 %."""
+    solver = ContinuumSolver(tolerance=tolerance, detours=False)
+    for cuts in (1, 20, 100, 1000):
+        part = stable_part(solver, np.array([0.2, 0.0, 0.5]), cuts)
+        assert part == pytest.approx(0.5526, abs=2e-4), cuts
+
+
+@pytest.mark.parametrize("tolerance", TOLERANCES)
+@pytest.mark.parametrize("robot", [ContinuumRobot(), SLIM], ids=["tutorial", "slim"])
+def test_symmetric_robots_lose_stability_at_one_place(robot, tolerance):
+    """In planes of symmetry (multiples of 60 degrees) and beside them, at random heights."""
+    rng = np.random.default_rng(5)
+    solver = ContinuumSolver(robot, tolerance, detours=False)
+    ends = []
+    for k in range(8):
+        angle = np.pi / 3.0 * k if k < 6 else rng.uniform(-np.pi, np.pi)
+        reach, height = rng.uniform(0.3, 0.6), rng.uniform(0.9, 1.4)
+        way = np.array([reach * np.cos(angle), reach * np.sin(angle), height])
+        parts = [stable_part(solver, way * robot.home_height, cuts) for cuts in (1, 20, 100)]
+        np.testing.assert_allclose(parts, parts[0], rtol=0, atol=5e-4, err_msg=f"{k} {way}")
+        ends.append(parts[0])
+    assert sum(end < 1.0 for end in ends) > 2
