@@ -147,7 +147,9 @@ class PaperSearch(OneStage):
         return [
             part
             for box in itertools.product(*choices)
-            for part in turned(*np.array(box).T, self.system)
+            for part in turned(
+                np.array([a for a, _ in box]), np.array([b for _, b in box]), self.system
+            )
         ]
 
     def to_angles(self, lower: Array, upper: Array) -> tuple[Array, Array]:
