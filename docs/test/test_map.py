@@ -5,8 +5,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: Made by the build, not part of the house.
-MADE = {"__pycache__", "build", "install", "log", "site"}
+#: Made by builds and benchmarks, not part of the house.
+MADE = {"__pycache__", "bench-results", "build", "install", "log", "site"}
+MADE |= {"build-native", "install-native"}
 
 
 def folders(place):
