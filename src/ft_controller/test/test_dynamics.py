@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ft_controller import Arm, dynamics
 
 pin = pytest.importorskip("pinocchio")
-pinocchio_model = pytest.importorskip("benchmarks.baselines.ft_pinocchio").pinocchio_model
+from benchmarks.baselines.ft_pinocchio import pinocchio_model  # noqa: E402 (needs pinocchio)
 
 Q = np.array([0.1, 0.2, 0.3, 0.4])
 V = np.array([1.0, -0.5, 0.25, -0.125])
