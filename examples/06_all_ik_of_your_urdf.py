@@ -10,6 +10,7 @@ robot_state_publisher runs, it publishes the description, and only the question 
 
 import math
 import time
+from pathlib import Path
 
 import rclpy
 from kin_interfaces.msg import SolveStatus

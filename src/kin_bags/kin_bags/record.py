@@ -119,11 +119,6 @@ class Recorder:
         self._unflushed = 0
         self.counts: dict[str, int] = {}
 
-    @property
-    def recorded(self) -> list[str]:
-        """Topics that are subscribed to."""
-        return sorted(self._ears)
-
     def _wants(self, topic: str) -> bool:
         if self._topics is not None:
             return topic in self._topics
