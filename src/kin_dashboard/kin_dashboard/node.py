@@ -13,7 +13,7 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from kin_interfaces.msg import NodeState, StackState
 from rclpy.action import ActionClient
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from kin_core.errors import KinError
 from kin_core.texts import shortened
@@ -30,7 +30,7 @@ from kin_dashboard.style import IDLE, WARN, WRONG
 from kin_dashboard.tower import TowerPanel
 from kin_ros.failures import Guarded
 from kin_ros.node import KinNode, run
-from kin_ros.qos import LATCHED
+from kin_ros.qos import LATCHED, profile
 
 __all__ = ["Dashboard", "free_port", "main"]
 
@@ -135,11 +135,7 @@ class Dashboard(KinNode[DashboardParameters]):
         latched = bool(offered) and all(
             info.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for info in offered
         )
-        return QoSProfile(
-            depth=2,
-            reliability=ReliabilityPolicy.RELIABLE if latched else ReliabilityPolicy.BEST_EFFORT,
-            durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
-        )
+        return profile(2, reliable=latched, latched=latched)
 
     def diagnosis(self, node: str) -> dict[str, str]:
         """The last diagnostics of a node as keys and values; empty if there are none."""

@@ -17,10 +17,10 @@ from rcl_interfaces.msg import Parameter
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters
 from rclpy._rclpy_pybind11 import RCLError
 from rclpy.action import ActionClient
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
 from rclpy.task import Future
 
+from kin_ros.qos import profile
 from kin_testing.malformed import Fuzzer
 from kin_testing.malformed_parameters import ParameterDraw
 from kin_tools.call import status_text
@@ -292,12 +292,7 @@ def fuzz_topic(
     fuzzer = Fuzzer(seed, largest=10_000)
     known = list(examples)
     # What suits every subscription, whatever it asks for.
-    qos = QoSProfile(
-        depth=every,
-        reliability=ReliabilityPolicy.RELIABLE,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL,
-    )
-    publisher = client.node.create_publisher(kind, topic, qos)
+    publisher = client.node.create_publisher(kind, topic, profile(every, latched=True))
     report = FuzzReport(topic)
     try:
         client.spin_until(lambda: publisher.get_subscription_count() > 0, 10.0)
