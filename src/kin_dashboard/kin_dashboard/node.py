@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import socket
 import time
 from collections.abc import Callable
@@ -139,23 +140,23 @@ class Dashboard(KinNode[DashboardParameters]):
 
     def diagnosis(self, node: str) -> dict[str, str]:
         """The last diagnostics of a node as keys and values; empty if there are none."""
-        found = self.diagnoses.get(node)
-        if found is None or time.monotonic() - found[0] > 5.0:
-            return {}
-        return {item.key: item.value for item in found[1].values}
+        status = self._last_status(node)
+        return {} if status is None else {item.key: item.value for item in status.values}
 
     def complaint(self, node: str) -> tuple[str, str]:
         """What a node's diagnostics warn of, such as a refused target, and its colour."""
-        found = self.diagnoses.get(node)
-        if found is None or time.monotonic() - found[0] > 5.0:
-            return "", IDLE
-        status = found[1]
-        if status.level == DiagnosticStatus.OK:
+        status = self._last_status(node)
+        if status is None or status.level == DiagnosticStatus.OK:
             return "", IDLE
         colour = WARN if status.level == DiagnosticStatus.WARN else WRONG
         return shortened(f"{node}: {status.message}", 300), colour
 
     # Inside ------------------------------------------------------------------------------------
+
+    def _last_status(self, node: str) -> DiagnosticStatus | None:
+        """The last diagnostics of a node, unless they are old."""
+        seen, status = self.diagnoses.get(node, (-math.inf, None))
+        return status if time.monotonic() - seen <= 5.0 else None
 
     def _refused(self, why: str) -> None:
         """Somebody who may not use the page asked for it; called in the server's thread."""
