@@ -1,4 +1,4 @@
-"""The sidecar of docs/add_a_mechanism.md serves both solvers, for robots that the page does not show."""
+"""The sidecar of docs/add_a_mechanism.md serves both solvers, also robots it does not show."""
 
 import math
 import re
