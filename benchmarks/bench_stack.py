@@ -44,7 +44,7 @@ from kin_core.errors import KinError
 from kin_core.yamls import load_yaml
 from kin_ros.client import Client, open_client
 from kin_ros.executor import make_executor
-from kin_ros.messages import find_type, to_plain
+from kin_ros.messages import find_message, find_type, to_plain
 from kin_ros.qos import COMMAND, STATE
 from kin_testing.fuzz import (
     FuzzReport,
@@ -53,7 +53,7 @@ from kin_testing.fuzz import (
     fuzz_service,
     fuzz_topic,
 )
-from kin_testing.running_stack import RunningStack, find_message, running_stack
+from kin_testing.running_stack import RunningStack, running_stack
 
 #: The service of each system whose round trips are measured: a small request, so that what ROS
 #: takes shows beside it.

@@ -21,7 +21,7 @@ from kin_bags.questions import Exchange, exchange_of, is_answer, is_question
 from kin_bags.reader import Bag, Record, Selection
 from kin_core.errors import InvalidInput, KinError, SolveTimeout
 from kin_ros.client import Client, open_client
-from kin_ros.messages import find_type
+from kin_ros.messages import find_message
 from kin_ros.qos import profile
 
 #: Longest time for a reliable reader to acknowledge [s]. A writer asks again after three seconds.
@@ -172,7 +172,7 @@ class _Speaker:
             qos = _play_qos(self._bag, self._sources.get(topic, topic))
             qos.depth = max(qos.depth, self._depth)
             self._publishers[topic] = self._client.node.create_publisher(
-                find_type(kind, "msg"), topic, qos
+                find_message(kind), topic, qos
             )
         return self._publishers[topic]
 
@@ -242,7 +242,7 @@ class NodeTarget:
             qos = _play_qos(bag, topic)
             qos.depth = 1000
             client.node.create_subscription(
-                find_type(kind, "msg"),
+                find_message(kind),
                 topic,
                 lambda raw, topic=topic, kind=kind: self._heard.append((topic, kind, raw)),
                 qos,
