@@ -221,7 +221,7 @@ def peer_python(bench: Bench, name: str, packages: Sequence[str]) -> Path:
     if not (place / ".ready").exists():
         bench.say(f"making .peers/{name} ({', '.join(packages)}) ...")
         venv.EnvBuilder(with_pip=True, clear=True).create(place)
-        install = [python, "-m", "pip", "install", "--quiet", *packages]
+        install = [str(python), "-m", "pip", "install", "--quiet", *packages]
         subprocess.run(install, check=True, env=plain_environment())
         (place / ".ready").touch()
     return python

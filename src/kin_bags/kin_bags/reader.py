@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import apsw
 from rosbags.interfaces import MessageDefinitionFormat
 from rosbags.rosbag2 import Reader
 from rosbags.rosbag2.reader import DirectoryReader
 from rosbags.rosbag2.storage_mcap import McapReader, Schema
-from rosbags.rosbag2.storage_sqlite3 import Sqlite3Reader
+from rosbags.rosbag2.storage_sqlite3 import Sqlite3Reader, apsw
 
 from kin_bags.questions import owner_of
 from kin_bags.repair import is_damaged, repair_bag
