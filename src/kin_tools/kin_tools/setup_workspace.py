@@ -287,7 +287,7 @@ class Workspace:
         if not changed:
             return
         names = [name for name, _ in changed]
-        if "kin_interfaces" in names:
+        if {"kin_interfaces", *(folder.name for folder in self._interop())} & set(names):
             self._need_compiler()
         stamps.mkdir(parents=True, exist_ok=True)
         for name in names:
@@ -301,7 +301,12 @@ class Workspace:
         found = sorted(path.parent for path in (self.root / "src").glob("*/package.xml"))
         if (self.root / "launch" / "package.xml").exists():
             found.append(self.root / "launch")
-        return found
+        return [*self._interop(), *found]
+
+    def _interop(self) -> list[Path]:
+        """Standard interfaces that no wheel has; a ROS installation has the real ones."""
+        manifests = sorted((self.root / "src" / "interop").glob("*/package.xml"))
+        return [] if self.native else [path.parent for path in manifests]
 
     def _environment_key(self) -> str:
         return f"{sys.version_info[:2]}{os.environ.get('ROS_DISTRO', '') if self.native else ''}"
@@ -338,7 +343,9 @@ class Workspace:
                 )
             colcon = ["colcon"]
         command = [*colcon, "--log-base", str(self.cache / "colcon-log"), "build"]
-        command += ["--base-paths", str(self.root / "src"), str(self.root / "launch")]
+        # The folder of the standard interfaces tells colcon and rosdep to pass it by.
+        folders = [self.root / "src", self.root / "launch", *self._interop()]
+        command += ["--base-paths", *map(str, folders)]
         command += ["--build-base", str(self.build), "--install-base", str(self.install)]
         command += ["--symlink-install", "--packages-select", *names]
         command += [

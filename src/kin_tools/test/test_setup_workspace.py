@@ -422,6 +422,22 @@ def test_package_names(tmp_path):
         package_name(tmp_path)
 
 
+def test_standard_interfaces_are_built_beside_the_wheels_alone():
+    """A ROS installation has the real packages, which ours would hide."""
+
+    def built(native):
+        folders = Workspace(ROOT, native=native, dev=False)._package_folders()
+        return {package_name(folder) for folder in folders}
+
+    assert built(False) - built(True) == {
+        "control_msgs",
+        "moveit_msgs",
+        "object_recognition_msgs",
+        "tf2_msgs",
+    }
+    assert "kin_interfaces" in built(True)
+
+
 # With the real colcon ----------------------------------------------------------------------------
 
 
