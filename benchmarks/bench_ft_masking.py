@@ -179,7 +179,7 @@ def load(disturbed: bool) -> Iterator[None]:
         commands += [["-c", DISTURB, str(PRIORITY), str(rank)] for rank in (SIMULATOR, VOTER + 1)]
     # Should this process be killed, nothing may go on burning the machine.
     dying = partial(die_with_parent, os.getpid())
-    running = [subprocess.Popen([sys.executable, *c], preexec_fn=dying) for c in commands]
+    running = [subprocess.Popen([sys.executable, *c], preexec_fn=dying) for c in commands]  # noqa: PLW1509
     try:
         yield
     finally:
