@@ -15,6 +15,7 @@ import fcntl
 import hashlib
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -127,7 +128,7 @@ class Workspace:
             self._move_build()
             self._make_environment()
             self.build_packages()
-            drop_stale_kernels(self.cache, self.packages())
+            self._drop_stale_kernels()
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -374,6 +375,16 @@ class Workspace:
         if code != 0:
             raise SetupError(_explain_colcon(said, self.cache / "colcon-log" / "latest"))
 
+    def _drop_stale_kernels(self) -> None:
+        """Drop compiled kernels whose sources have changed."""
+        named = {package_name(folder): folder for folder in self.packages()}
+        folders = {
+            name: folder / name for name, folder in named.items() if (folder / name).is_dir()
+        }
+        script = Path(__file__).with_name("kernel_sources.py")
+        if folders:
+            runpy.run_path(str(script))["drop_stale_kernels"](self.cache, folders)
+
     def _run(
         self,
         command: list[str],
@@ -453,33 +464,6 @@ def uv_settings(pip_settings: str) -> dict[str, str] | None:
         if name in _UV_NAMES:
             settings[_UV_NAMES[name]] = text
     return settings
-
-
-def drop_stale_kernels(cache: Path, packages: list[Path]) -> None:
-    """Drop compiled kernels whose package has changed.
-
-    numba notices a change of the file that holds a kernel, but not of a constant or a kernel that
-    it uses from another file.
-
-    Args:
-        cache: Holds numba's cache, and the stamps of the sources it was made from.
-        packages: Folders of the packages.
-    """
-    stamps = cache / "numba-stamps"
-    stamps.mkdir(exist_ok=True)
-    for folder in packages:
-        name = package_name(folder)
-        modules = sorted((folder / name).rglob("*.py"))
-        digest = _digest(modules, base=folder)
-        if not modules or _read(stamps / name) == digest:
-            continue
-        # numba names a folder of its cache after the folder of the source and a digest of its
-        # path; what kin_core holds is compiled into the kernels of all packages.
-        folders = {path.parent.name for path in modules}
-        for cached in (cache / "numba").glob("*"):
-            if name == "kin_core" or cached.name.rpartition("_")[0] in folders:
-                shutil.rmtree(cached, ignore_errors=True)
-        _replace(stamps / name, digest)
 
 
 def _need_tools() -> None:

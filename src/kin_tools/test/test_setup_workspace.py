@@ -24,7 +24,6 @@ from kin_tools import setup_workspace
 from kin_tools.setup_workspace import (
     SetupError,
     Workspace,
-    drop_stale_kernels,
     explain_pip,
     package_name,
     source_digest,
@@ -426,36 +425,6 @@ def test_digest_of_a_python_package(tmp_path):
     assert changed != before
     (package / "setup.py").write_text("2")
     assert source_digest(package) != changed
-
-
-def test_compiled_kernels_are_dropped_with_their_sources(clone):
-    for name in ("kin_core", "alpha", "beta"):
-        package = clone / "src" / name
-        (package / name / "deep").mkdir(parents=True)
-        (package / "package.xml").write_text(f"<package><name>{name}</name></package>")
-        (package / name / "deep" / "a.py").write_text("1")
-    workspace = Workspace(clone, native=False, dev=False)
-    workspace.cache.mkdir()
-    drop_stale_kernels(workspace.cache, workspace.packages())
-    cache = workspace.cache / "numba"
-
-    def fill():
-        for name in ("alpha_12ab", "beta_12ab", "deep_77"):
-            (cache / name).mkdir(parents=True, exist_ok=True)
-
-    def left():
-        return sorted(path.name for path in cache.iterdir())
-
-    fill()
-    drop_stale_kernels(workspace.cache, workspace.packages())
-    assert left() == ["alpha_12ab", "beta_12ab", "deep_77"]
-    (clone / "src/beta/beta/b.py").write_text("K = 2")
-    drop_stale_kernels(workspace.cache, workspace.packages())
-    assert left() == ["alpha_12ab"]
-    fill()
-    (clone / "src/kin_core/kin_core/deep/a.py").write_text("K = 2")
-    drop_stale_kernels(workspace.cache, workspace.packages())
-    assert left() == []
 
 
 def test_package_names(tmp_path):
