@@ -46,6 +46,7 @@ from kin_ros.client import Client, open_client
 from kin_ros.executor import make_executor
 from kin_ros.messages import fill, find_type, to_plain
 from kin_ros.qos import COMMAND, STATE
+from kin_ros.status import outcome_of
 from kin_testing.fuzz import (
     FuzzReport,
     fuzz_action,
@@ -207,8 +208,9 @@ def echo(stack: RunningStack, folder: Path) -> Iterator[dict[str, str]]:
     services, names = [], {}
     for system, (service, kind, values) in LATENCY.items():
         answer = call(stack.client, service, kind, values)
-        if answer.status.code != 0:
-            raise RuntimeError(f"{service}: {answer.status.message}")
+        outcome = outcome_of(answer)
+        if not outcome.good:
+            raise RuntimeError(f"{service}: {outcome.message}")
         (folder / system).write_bytes(serialize_message(answer))
         names[system] = f"/echo/{system}"
         services.append((names[system], kind, system))
@@ -421,8 +423,9 @@ class Soaker(threading.Thread):
                 except KinError as error:
                     self.lost.append(f"{service}: {error}")
                     continue
-                if answer.status.code != 0:
-                    self.failed.append(f"{service}: {answer.status.message}")
+                outcome = outcome_of(answer)
+                if not outcome.good:
+                    self.failed.append(f"{service}: {outcome.message}")
 
 
 def soak(bench: Bench, stack: RunningStack) -> None:
