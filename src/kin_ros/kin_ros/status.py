@@ -10,7 +10,7 @@ from kin_interfaces.msg import SolveStatus
 from kin_core.errors import KinError, StatusCode
 from kin_core.texts import shortened
 
-__all__ = ["Outcome", "fill_status", "outcome_of", "status_of"]
+__all__ = ["Outcome", "fill_status", "outcome_of"]
 
 
 class Outcome(NamedTuple):
@@ -48,13 +48,6 @@ def _constant(message: Any, value: int) -> str:
     constants = {k: v for k, v in vars(type(type(message))).items() if k.isupper()}
     names = [name for name in constants if getattr(message, name, None) == value]
     return names[0] if names else f"code {value}"
-
-
-def status_of(error: BaseException) -> SolveStatus:
-    """Return the status that tells of an error; anything unforeseen is an INTERNAL_ERROR."""
-    status = SolveStatus()
-    fill_status(status, error)
-    return status
 
 
 def fill_status(status: SolveStatus, error: BaseException) -> None:

@@ -13,6 +13,7 @@ import fcntl
 import hashlib
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -382,28 +383,15 @@ class Workspace:
             raise SetupError(_explain_colcon(log, self.cache / "colcon-log" / "latest"))
 
     def _compiled_kernels(self) -> None:
-        """Drop compiled kernels whose package has changed.
-
-        numba notices a change of the file that holds a kernel, but not of a constant or a kernel
-        that it uses from another file.
-        """
-        stamps = self.cache / "numba-stamps"
-        stamps.mkdir(exist_ok=True)
+        """Drop compiled kernels whose sources have changed."""
+        folders = {}
         for folder in self._package_folders():
             name = package_name(folder)
-            modules = sorted((folder / name).rglob("*.py"))
-            if not modules:
-                continue
-            digest = _digest(modules, base=folder)
-            if _read(stamps / name) == digest:
-                continue
-            # numba names a folder of its cache after the folder of the source and a digest of its
-            # path; what kin_core holds is compiled into the kernels of all packages.
-            folders = {path.parent.name for path in modules}
-            for cached in (self.cache / "numba").glob("*"):
-                if name == "kin_core" or cached.name.rpartition("_")[0] in folders:
-                    shutil.rmtree(cached, ignore_errors=True)
-            _replace(stamps / name, digest)
+            if (folder / name).is_dir():
+                folders[name] = folder / name
+        script = Path(__file__).with_name("kernel_sources.py")
+        if folders:
+            runpy.run_path(str(script))["drop_stale_kernels"](self.cache, folders)
 
     # Locking -----------------------------------------------------------------------------------
 
