@@ -18,13 +18,13 @@ from geometry_msgs.msg import PoseStamped, TransformStamped
 from numpy.typing import NDArray
 from rclpy.clock import JumpThreshold
 from rclpy.duration import Duration
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from tf2_msgs.msg import TFMessage
 
 from kin_core import checks
 from kin_core.errors import InvalidInput
 from kin_core.rotations import inverse_transform, quaternion_to_matrix, transform
 from kin_ros.poses import read_pose
+from kin_ros.qos import LATCHED, profile
 
 if TYPE_CHECKING:
     from kin_ros.node import KinNode
@@ -40,19 +40,9 @@ _ARRIVAL = 1.0
 #: Longest time between two looks while one waits for it [s].
 _LOOK = 0.05
 
-_TF = QoSProfile(
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.VOLATILE,
-    history=HistoryPolicy.KEEP_LAST,
-    depth=100,
-)
+_TF = profile(100)
 #: What each of many broadcasters said last.
-_TF_STATIC = QoSProfile(
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-    history=HistoryPolicy.KEEP_LAST,
-    depth=100,
-)
+_TF_STATIC = profile(100, latched=True)
 
 
 class FrameError(InvalidInput):
@@ -340,13 +330,7 @@ class Broadcaster:
     def __init__(self, node: KinNode[Any]) -> None:
         """Make it in ``configure``."""
         self._moving = node.publish_to(TFMessage, "/tf", _TF)
-        latched = QoSProfile(
-            reliability=ReliabilityPolicy.RELIABLE,
-            durability=DurabilityPolicy.TRANSIENT_LOCAL,
-            history=HistoryPolicy.KEEP_LAST,
-            depth=1,
-        )
-        self._fixed = node.publish_to(TFMessage, "/tf_static", latched)
+        self._fixed = node.publish_to(TFMessage, "/tf_static", LATCHED)
         self._said: dict[str, TransformStamped] = {}
 
     @property
