@@ -15,14 +15,12 @@ from hier_ik.fallback import FallbackComponent, Step
 from hier_ik.iteration import relax, run
 from hier_ik.kinematics import all_kinematics
 from hier_ik.steps import DAMPING_START
-from hier_ik.tables import FALLBACK
+from hier_ik.tables import FALLBACK, Array, Ints
 from kin_core import checks
 from kin_core.task import Task
 
 __all__ = ["Descent", "Effort"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Sizes of the random steps out of a posture at rest [rad, or units of length].
 STEPS_OUT = (0.01, 0.1, 0.1, 0.3, 0.3, 0.6)

@@ -33,9 +33,9 @@ from hier_ik.parameters import HierParameters
 from hier_ik.solver import Solver
 from hier_ik.sources import (
     TOWERS,
+    linkage_from,
     linkage_from_file,
     linkage_from_folder,
-    linkage_from_text,
     preset_tower,
 )
 from hier_ik.tower import tower
@@ -220,9 +220,7 @@ class HierNode(KinNode[HierParameters]):
             folder = self.parameters.linkage_folder
             linkage = linkage_from_folder(folder, request.path, request.closures)
         else:
-            linkage = linkage_from_text(
-                yaml=request.yaml, urdf=request.urdf, mjcf=request.mjcf, closures=request.closures
-            )
+            linkage = linkage_from(given[0], getattr(request, given[0]), request.closures)
         task.check()
         with self._lock:
             solver = self._take(linkage)
