@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,7 @@ class Descent:
         self, compiled: Compiled, method: type[Step], *, rest: float, patience: int
     ) -> None:
         """Take up the posture in the tables; ``method`` solves what is too large for the kernel."""
-        self.compiled, self.tables = compiled, compiled.tables
+        self.compiled, self.tables, self._method = compiled, compiled.tables, method
         self.rest, self.patience = rest, patience
         self.q: Array = self.tables.freedoms["q"]
         self._kernel = self.tables.as_tuple()
@@ -71,6 +71,11 @@ class Descent:
         self._go, self._one, self._rows = np.zeros(1, np.int64), np.zeros(1), np.zeros(6)
         self.box(None)
         self.kinematics()
+
+    def copy(self) -> Descent:
+        """Another one at the same posture, in tables of its own."""
+        compiled = replace(self.compiled, tables=self.tables.copy())
+        return Descent(compiled, self._method, rest=self.rest, patience=self.patience)
 
     def kinematics(self) -> None:
         """Bring every pose up to date."""

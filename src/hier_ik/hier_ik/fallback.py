@@ -50,7 +50,7 @@ class SparseStep:
 
     def __init__(self, indptr: Ints, indices: Ints, columns: int, levels: list[slice]) -> None:
         self.n, self.levels = columns, levels
-        self.systems: list[tuple[int, Ints, Ints, Ints, Ints]] = []
+        self.systems: list[tuple[int, NDArray[np.int32], NDArray[np.int32], Ints, Ints]] = []
         self.solvers: list[Any] = [None] * len(levels)
         for level in levels:
             m, n = level.stop, int(indptr[level.stop])
@@ -61,7 +61,7 @@ class SparseStep:
             first, second = (-scipy.sparse.eye_array(size) for size in (columns, m))
             K = scipy.sparse.block_array([[first, J.T], [None, second]], format="csc")
             K.sort_indices()
-            place = np.flatnonzero(K.data > 0.0)
+            place = np.flatnonzero(K.data > 0.0).astype(np.int64)
             data_of = K.data[place].astype(np.int64) - 1
             index, pointer = K.indices.astype(np.int32), K.indptr.astype(np.int32)
             self.systems.append((K.nnz, index, pointer, data_of, place))

@@ -162,6 +162,7 @@ def _add_sublinkages(linkage: Linkage, entries: list[dict[str, Any]]) -> None:
 
 
 def _add_joint(linkage: Linkage, e: dict[str, Any]) -> None:
+    given: Callable[[str], Any] = e.get
     label = f"joint {e.get('name')!r}"
     _only(
         label, e,
@@ -178,7 +179,7 @@ def _add_joint(linkage: Linkage, e: dict[str, Any]) -> None:
         if k in options:
             options[k] = _open_limits(options[k], -math.inf if k == "lower" else math.inf)
     linkage.add_joint(
-        *(e.get(key) for key in ("name", "type", "parent", "child")),
+        *map(given, ("name", "type", "parent", "child")),
         origin=_frame(label, e, ""),
         child_origin=_frame(label, e, "child_"),
         closure=_ROLES[role],
@@ -187,6 +188,7 @@ def _add_joint(linkage: Linkage, e: dict[str, Any]) -> None:
 
 
 def _add_goal(linkage: Linkage, e: dict[str, Any]) -> None:
+    given: Callable[[str], Any] = e.get
     label = f"goal {e.get('name')!r}"
     _only(
         label, e,
@@ -198,8 +200,7 @@ def _add_goal(linkage: Linkage, e: dict[str, Any]) -> None:
     if rows is not None and not isinstance(rows, list):
         raise InvalidInput(f"{label}, rows", "must be a list of six truth values")
     linkage.add_goal(
-        e.get("name"),
-        e.get("link"),
+        *map(given, ("name", "link")),
         e.get("kind", "pose"),
         target=target,
         offset=_frame(label, e, "offset_"),

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
 from hier_ik.bodies import unpack
 from hier_ik.joints import joint_coordinates
 from hier_ik.tables import Array
@@ -203,6 +205,9 @@ class Posture:
         """Coordinates of each joint [rad or m]; each is a part of one array."""
         out = {name: self.q[part] for name, part in self.places.tree}
         for name, row, kind in self.places.closures:
+            if kind == "fixed":
+                out[name] = np.zeros(0)
+                continue
             X = unpack(self.poses[row])
             if name in self.places.held:
                 X = self.places.held[name] @ X

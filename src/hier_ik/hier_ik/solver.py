@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -80,6 +81,21 @@ class Solver:
         self._descent: Descent | None = None
         self._build()
         self._compile()
+
+    def copy(self) -> Solver:
+        """Another solver of the same linkage at the same posture.
+
+        It shares what no solve changes, so it costs far less than to build one; what is done with
+        it, edits too, leaves this one alone.
+        """
+        self.refresh()
+        other = copy.copy(self)
+        other.linkage = self.linkage.copy()
+        if self._work is self.linkage:
+            other._work = other.linkage
+        other._seen = len(other.linkage.journal)
+        other._descent = self.descent.copy()
+        return other
 
     # ---- the posture ------------------------------------------------------------------------
 
@@ -173,6 +189,12 @@ class Solver:
         """Set the tree joints among these, such as the values of a solution."""
         tree = self.compiled.bodies.dof_of
         self.set_values({n: v for n, v in values.items() if n in tree})
+
+    def stand_like(self, linkage: Linkage) -> None:
+        """Take the posture and the targets of the same linkage elsewhere."""
+        self.adopt_values(linkage.values)
+        for goal in linkage.goals.values():
+            self.set_goal(goal.name, goal.target)
 
     def store(self, keep: Iterable[str] = ()) -> None:
         """Write the posture into the linkage, but for the joints named in ``keep``."""

@@ -106,3 +106,8 @@ class Tables:
     def as_tuple(self) -> tuple[NDArray[Any], ...]:
         """The tables in this order; numba takes a plain tuple faster than any other kind."""
         return tuple(vars(self).values())
+
+    def copy(self) -> Tables:
+        """Tables for a solve of its own; what no solve changes is shared."""
+        shared = ("chain", "rounds")
+        return Tables(**{k: v if k in shared else v.copy() for k, v in vars(self).items()})
