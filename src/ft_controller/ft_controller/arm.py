@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ft_controller import dynamics
-from ft_controller.errors import ArmError, TooLarge
+from ft_controller.errors import ArmError, TooLarge, raising
 from kin_core import checks
-from kin_core.errors import InvalidInput
 
 __all__ = ["MAX_JOINTS", "Arm"]
 
@@ -43,35 +42,32 @@ class Arm:
     gravity: float = 0.0
     links: NDArray[np.void] = field(init=False, repr=False, compare=False)
 
+    @raising(ArmError)
     def __post_init__(self) -> None:
-        try:
-            n = int(np.size(self.mass))
-            if n < 1:
-                raise InvalidInput("mass", "needs at least one link")
-            if n > MAX_JOINTS:
-                raise TooLarge(f"mass: {n} links are more than the limit of {MAX_JOINTS}")
-            for name in ("mass", "length", "com", "inertia", "friction"):
-                array = np.array(checks.shape(name, getattr(self, name), (n,)))
-                if name in ("mass", "length") and (array <= 0.0).any():
-                    raise InvalidInput(name, f"must be positive, got {array.min():g}")
-                if (array < 0.0).any():
-                    raise InvalidInput(name, f"must not be negative, got {array.min():g}")
-                array.flags.writeable = False
-                object.__setattr__(self, name, array)
-            gravity = checks.number("gravity", self.gravity)
-        except InvalidInput as error:
-            raise ArmError(error.field, error.problem) from None
-        if (self.inertia + self.mass * self.com**2 <= 0.0).any():
-            raise ArmError("inertia", "a link needs inertia about its joint")
+        n = int(np.size(self.mass))
+        if n < 1:
+            raise ArmError("mass", "needs at least one link")
+        if n > MAX_JOINTS:
+            raise TooLarge(f"mass: {n} links are more than the limit of {MAX_JOINTS}")
         # One block for the kernels and the processors.
         links = np.zeros(n, dynamics.LINK)
+        links["gravity"] = checks.number("gravity", self.gravity)
         for name in ("mass", "length", "com", "inertia", "friction"):
-            links[name] = getattr(self, name)
-        links["gravity"] = gravity
+            array = np.array(checks.shape(name, getattr(self, name), (n,)))
+            if name in ("mass", "length") and (array <= 0.0).any():
+                raise ArmError(name, f"must be positive, got {array.min():g}")
+            if (array < 0.0).any():
+                raise ArmError(name, f"must not be negative, got {array.min():g}")
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+            links[name] = array
+        if (self.inertia + self.mass * self.com**2 <= 0.0).any():
+            raise ArmError("inertia", "a link needs inertia about its joint")
         links.flags.writeable = False
         object.__setattr__(self, "links", links)
 
     @classmethod
+    @raising(ArmError)
     def of(
         cls,
         mass: ArrayLike,
@@ -82,22 +78,19 @@ class Arm:
         gravity: float = 0.0,
     ) -> Arm:
         """An arm of uniform rods where ``com`` and ``inertia`` are not given."""
-        try:
-            m, l = checks.finite("mass", mass), checks.finite("length", length)
-            if m.ndim != 1 or m.shape != l.shape:
-                raise InvalidInput("length", f"must have the shape {m.shape} of mass")
-            return cls(
-                mass=m,
-                length=l,
-                com=l / 2.0 if com is None else checks.finite("com", com),
-                inertia=m * l**2 / 12.0 if inertia is None else checks.finite("inertia", inertia),
-                friction=np.broadcast_to(checks.finite("friction", friction), m.shape).copy()
-                if np.ndim(friction) == 0
-                else checks.finite("friction", friction),
-                gravity=gravity,
-            )
-        except InvalidInput as error:
-            raise ArmError(error.field, error.problem) from None
+        m, l = checks.finite("mass", mass), checks.finite("length", length)
+        if m.ndim != 1 or m.shape != l.shape:
+            raise ArmError("length", f"must have the shape {m.shape} of mass")
+        return cls(
+            mass=m,
+            length=l,
+            com=l / 2.0 if com is None else checks.finite("com", com),
+            inertia=m * l**2 / 12.0 if inertia is None else checks.finite("inertia", inertia),
+            friction=np.full(m.shape, checks.finite("friction", friction))
+            if np.ndim(friction) == 0
+            else checks.finite("friction", friction),
+            gravity=gravity,
+        )
 
     @classmethod
     def four_link(cls, friction: float = 0.0, gravity: float = 0.0) -> Arm:
@@ -184,7 +177,15 @@ class Arm:
 
     def vector(self, name: str, values: ArrayLike) -> Array:
         """One finite number for each joint, shape (n,); the error names the field."""
-        try:
+        with raising(ArmError):
             return np.ascontiguousarray(checks.shape(name, values, (self.n,)))
-        except InvalidInput as error:
-            raise ArmError(error.field, error.problem) from None
+
+    def each(self, name: str, values: ArrayLike, *, signed: bool = True) -> Array:
+        """One finite number for all joints or one for each of them, as shape (n,)."""
+        with raising(ArmError):
+            array = checks.finite(name, values)
+        if array.shape not in ((), (1,), (self.n,)):
+            raise ArmError(name, f"must be one number or {self.n}, got the shape {array.shape}")
+        if not signed and (array < 0.0).any():
+            raise ArmError(name, f"must not be negative, got {array.min():g}")
+        return np.broadcast_to(array, (self.n,)).copy()

@@ -85,7 +85,6 @@ class Snapshot:
     upper: Array
     torque: Array
     error: Array
-    faults: int
 
 
 class ControlLoop:
@@ -432,7 +431,6 @@ class ControlLoop:
             upper=group.safety.limits.upper,
             torque=tick.torque,
             error=self._desired[0] - q,
-            faults=group.faults,
         )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,12 +96,7 @@ class Block:
     def __enter__(self) -> Block:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

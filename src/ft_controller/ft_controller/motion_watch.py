@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ft_controller import dynamics
 from ft_controller.arm import Arm
-from ft_controller.errors import ArmError
+from ft_controller.errors import ArmError, raising
 from kin_core import checks
-from kin_core.errors import InvalidInput
 
 __all__ = ["Finding", "MotionWatch"]
 
@@ -65,12 +64,10 @@ class MotionWatch:
                 where it is: friction, and errors of the model [rad/s^2].
         """
         self._links, self._n = arm.links, arm.n
-        try:
+        self.following_error = arm.each("following_error", following_error, signed=False)
+        with raising(ArmError):
             self.frozen_motion = checks.within("frozen_motion", frozen_motion, 0.0, 100.0)
-            self.following_error = _each("following_error", following_error, arm.n)
             self.standstill = checks.within("standstill", standstill, 0.0, 1e9)
-        except InvalidInput as error:
-            raise ArmError(error.field, error.problem) from None
         self._torque = np.zeros(arm.n)
         self.forget()
 
@@ -153,12 +150,3 @@ class MotionWatch:
         self._pushed[0] += dt * self._pushed[1] + 0.5 * dt * dt * a
         self._pushed[1] += dt * a
         self._pushed[:, ~strong] = 0.0
-
-
-def _each(name: str, values: ArrayLike, n: int) -> Array:
-    array = checks.finite(name, values)
-    if array.shape not in ((), (1,), (n,)):
-        raise InvalidInput(name, f"must be one number or {n}, got the shape {array.shape}")
-    if (array < 0.0).any():
-        raise InvalidInput(name, f"must not be negative, got {array.min():g}")
-    return np.broadcast_to(array, (n,)).copy()

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,34 +27,12 @@ from numpy.typing import NDArray
 from ft_controller import memory
 from ft_controller.errors import ReplicaError
 from ft_controller.messages import Layout, Shared, alive_set
+from ft_controller.process_supervisor import Setup
 
-__all__ = ["ReplicaProcesses", "Setup"]
+__all__ = ["ReplicaProcesses"]
 
 _HEALTHY = 10.0  # a process supervisor that lived for so long is replaced at once [s]
 _LONGEST_LOOK = 0.1  # between two looks no more than this counts as silence [s]
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What a process supervisor has to know, beside memory and generations.
-
-    Attributes:
-        p: Number of processors.
-        n: Number of joints.
-        links: The arm, one row for each link.
-        restart: Start dead processors again.
-        restart_delay: First delay before that; doubles with each one [s].
-        restart_delay_max: The longest delay [s].
-        priority: Real-time priority of the processors; 0: ordinary scheduling.
-    """
-
-    p: int
-    n: int
-    links: list[tuple[float, ...]]
-    restart: bool
-    restart_delay: float
-    restart_delay_max: float
-    priority: int
 
 
 class _Supervisor:
@@ -84,7 +62,9 @@ class _Supervisor:
             self.shared = layout.views(*(block.words for block in self._blocks))
             self.table = layout.process_records(self._blocks[2].words)
             if generations is not None:
-                self._launch(fds, asdict(setup) | fds | {"generations": list(generations)})
+                self._launch(
+                    fds, {"setup": asdict(setup), "fds": fds, "generations": list(generations)}
+                )
         finally:
             for fd in fds.values():
                 os.close(fd)

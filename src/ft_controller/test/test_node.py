@@ -337,7 +337,7 @@ def test_a_killed_process_supervisor_is_replaced_and_one_reset_brings_the_arm_ba
     arm = Arm(ros, hold_time=0.1, ramp_time=0.1)
     arm.whole()
     old = [p.pid for p in arm.status[-1].processors]
-    os.kill(arm.controller.group.supervisor_pid, signal.SIGKILL)
+    os.kill(arm.controller.group.processes.supervisor_pid, signal.SIGKILL)
     stopped = arm.wait(lambda s: s.state == FtStatus.STOPPED)
     assert "control begins when 3 of them agree" in stopped.reason, stopped.reason
     answer = arm.call(SetController, "set_controller", reset=True)

@@ -61,7 +61,7 @@ def test_voter_above_simulator_above_processors():
 
         voter = in_thread(vote)
         simulator = in_thread(lambda: (raise_thread(3, SIMULATOR), priority())[1])
-        processors = [priority(pid) for pid in group.pids]
+        processors = [priority(pid) for pid in group.processes.pids]
         assert [voter, simulator, *processors] == [(os.SCHED_FIFO, k) for k in (5, 4, 3, 3, 3, 3)]
         # What is started from the voting thread is ordinary again.
-        assert priority(group.supervisor_pid)[0] == os.SCHED_OTHER
+        assert priority(group.processes.supervisor_pid)[0] == os.SCHED_OTHER
