@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ft_controller import dynamics
 from ft_controller.errors import ArmError, TooLarge, raising
+from ft_controller.records import Array, Records
 from kin_core import checks
 
 __all__ = ["MAX_JOINTS", "Arm"]
 
 MAX_JOINTS = 512
 """More joints than any planar arm has; bounds the size of the shared pages."""
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Arm:
     inertia: Array
     friction: Array
     gravity: float = 0.0
-    links: NDArray[np.void] = field(init=False, repr=False, compare=False)
+    links: Records = field(init=False, repr=False, compare=False)
 
     @raising(ArmError)
     def __post_init__(self) -> None:

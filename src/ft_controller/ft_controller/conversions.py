@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from kin_interfaces.msg import FtProcessor, FtStatus
 from kin_interfaces.srv import InjectFault
-from numpy.typing import NDArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ft_controller.errors import ArmError, ScheduleError, raising
 from ft_controller.explain import Processor
 from ft_controller.faults import Fault, load_schedule
 from ft_controller.loop import Snapshot
+from ft_controller.records import Array
 from ft_controller.trajectory import Trajectory
 from kin_core import checks
 from kin_ros.arrays import from_field, to_field
@@ -30,7 +30,6 @@ __all__ = [
     "trajectory_of",
 ]
 
-Array = NDArray[np.float64]
 
 _MAX_POINTS = 20_000
 

@@ -24,9 +24,9 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ft_controller.records import record
+from ft_controller.records import Array, Flags, Records, record
 
 __all__ = [
     "JOINT",
@@ -45,11 +45,6 @@ __all__ = [
     "torque_element",
 ]
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Links = NDArray[np.void]
-Joints = NDArray[np.void]
-Work = NDArray[np.void]
 
 LINK = record(floats="mass length com inertia friction gravity")
 """One link of an arm; see :class:`~ft_controller.arm.Arm` for the units."""
@@ -74,7 +69,7 @@ def joints(
     kp: ArrayLike = 100.0,
     kd: ArrayLike = 20.0,
     locked: ArrayLike = 0.0,
-) -> Joints:
+) -> Records:
     """The inputs of equation (2), shape (n,), of ``JOINT``; single values are for all joints."""
     out = np.zeros(np.size(q), JOINT)
     out["q"], out["qdot"], out["q_d"], out["qdot_d"] = q, qdot, q_d, qdot_d
@@ -99,7 +94,7 @@ def _cos_sin(angle: float, rest: float) -> tuple[float, float]:
 
 
 @njit(cache=True, nogil=True, inline="never")
-def outer_sums(links: Links, q: Array, qdot: Array, work: Work) -> None:
+def outer_sums(links: Records, q: Array, qdot: Array, work: Records) -> None:
     """Everything that the rows share: the outer links as one body, and N + G + V qdot.
 
     For joint j, over all links k >= j: first moment S_j = sum m_k (c_k - p_j) and moment of inertia
@@ -156,7 +151,7 @@ def outer_sums(links: Links, q: Array, qdot: Array, work: Work) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _element(work: Work, i: int, j: int) -> float:
+def _element(work: Records, i: int, j: int) -> float:
     """M_ij for i <= j: the outer body j, turned about joint i."""
     rx = work[j].x - work[i].x
     ry = work[j].y - work[i].y
@@ -164,7 +159,7 @@ def _element(work: Work, i: int, j: int) -> float:
 
 
 @njit(cache=True, nogil=True, inline="never")
-def inertia_row(work: Work, i: int, row: Array) -> None:
+def inertia_row(work: Records, i: int, row: Array) -> None:
     """Row i of M, shape (n,), after :func:`outer_sums`."""
     for j in range(i):
         row[j] = _element(work, j, i)
@@ -182,7 +177,7 @@ def torque_element(row: Array, bias: float, acceleration: Array) -> float:
 
 
 @njit(cache=True, nogil=True, inline="never")
-def commanded(joints: Joints, work: Work) -> None:
+def commanded(joints: Records, work: Records) -> None:
     """The bracket of equation (2): qddot_d + K_D (qdot_d - qdot) + K_P (q_d - q).
 
     It is 0 for a locked joint.
@@ -195,7 +190,7 @@ def commanded(joints: Joints, work: Work) -> None:
 
 
 @njit(cache=True, nogil=True)
-def inertia_and_bias(links: Links, q: Array, qdot: Array) -> tuple[Array, Array]:
+def inertia_and_bias(links: Records, q: Array, qdot: Array) -> tuple[Array, Array]:
     """M, shape (n, n), and N + G + V qdot, shape (n,)."""
     n = q.size
     work = np.empty(n, WORK)
@@ -207,7 +202,7 @@ def inertia_and_bias(links: Links, q: Array, qdot: Array) -> tuple[Array, Array]
 
 
 @njit(cache=True, nogil=True)
-def computed_torque(links: Links, joints: Joints) -> Array:
+def computed_torque(links: Records, joints: Records) -> Array:
     """Equation (2) by one processor, shape (n,): the reference of every controller."""
     n = joints.size
     work = np.empty(n, WORK)
@@ -224,7 +219,7 @@ def computed_torque(links: Links, joints: Joints) -> Array:
 
 @njit(cache=True, nogil=True, inline="never")
 def newton_euler_into(
-    links: Links, q: Array, qdot: Array, qddot: Array, work: Work, tau: Array
+    links: Records, q: Array, qdot: Array, qddot: Array, work: Records, tau: Array
 ) -> None:
     """Equation (1) in O(n): accelerations outwards, forces inwards."""
     n = q.size
@@ -265,7 +260,7 @@ def newton_euler_into(
 
 
 @njit(cache=True, nogil=True)
-def newton_euler(links: Links, q: Array, qdot: Array, qddot: Array) -> Array:
+def newton_euler(links: Records, q: Array, qdot: Array, qddot: Array) -> Array:
     """Equation (1) in O(n), shape (n,) [N m]."""
     tau = np.empty(q.size)
     newton_euler_into(links, q, qdot, qddot, np.empty(q.size, WORK), tau)
@@ -273,7 +268,7 @@ def newton_euler(links: Links, q: Array, qdot: Array, qddot: Array) -> Array:
 
 
 @njit(cache=True, nogil=True)
-def acceleration(links: Links, q: Array, qdot: Array, tau: Array, locked: Flags) -> Array:
+def acceleration(links: Records, q: Array, qdot: Array, tau: Array, locked: Flags) -> Array:
     """Equation (3) by a Cholesky factor of M; a locked joint does not accelerate, shape (n,)."""
     n = q.size
     factor, bias = inertia_and_bias(links, q, qdot)
@@ -306,7 +301,7 @@ def acceleration(links: Links, q: Array, qdot: Array, tau: Array, locked: Flags)
 
 
 @njit(cache=True, nogil=True)
-def energy(links: Links, q: Array, qdot: Array) -> float:
+def energy(links: Records, q: Array, qdot: Array) -> float:
     """Kinetic and potential energy [J]."""
     inertia, _ = inertia_and_bias(links, q, np.zeros(q.size))
     kinetic = 0.0
@@ -323,7 +318,7 @@ def energy(links: Links, q: Array, qdot: Array) -> float:
 
 
 @njit(cache=True, nogil=True)
-def end_effector(links: Links, q: Array) -> Array:
+def end_effector(links: Records, q: Array) -> Array:
     """Position and absolute angle of the tip, (x, y, phi)."""
     out = np.zeros(3)
     for i in range(q.size):
@@ -334,7 +329,7 @@ def end_effector(links: Links, q: Array) -> Array:
 
 
 @njit(cache=True, nogil=True)
-def jacobian(links: Links, q: Array) -> Array:
+def jacobian(links: Records, q: Array) -> Array:
     """Derivative of :func:`end_effector`, shape (3, n)."""
     n = q.size
     out = np.ones((3, n))

@@ -21,15 +21,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from ft_controller.errors import ArmError, raising
+from ft_controller.records import Array
 from ft_controller.trajectory import Trajectory
 from kin_core import checks
 
 __all__ = ["Entry", "Follower"]
 
-Array = NDArray[np.float64]
 
 #: With an offset below this the clock runs: a motion that is replaced while it runs is not stopped.
 _NEAR = 0.1  # [rad]

@@ -6,14 +6,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ft_controller.arm import Arm
 from ft_controller.errors import ArmError
+from ft_controller.records import Array
 
 __all__ = ["Limits"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import ctypes
 import os
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ft_controller.errors import ReplicaError
+from ft_controller.records import Words
 
 __all__ = ["Block", "create", "read_only"]
 
@@ -53,7 +53,7 @@ class Block:
         words: The words as integers, shape (words,).
     """
 
-    words: NDArray[np.int64]
+    words: Words
 
     def __init__(
         self, words: int, reader: int, writer: int | None = None, own: tuple[int, int] | None = None

@@ -12,17 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ft_controller import dynamics
 from ft_controller.arm import Arm
 from ft_controller.errors import ArmError, raising
+from ft_controller.records import Array, Flags
 from kin_core import checks
 
 __all__ = ["Finding", "MotionWatch"]
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 #: Of the motion that a frozen position is found by, while the arm is being stopped.
 _STOPPING = 0.1

@@ -8,20 +8,21 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ft_controller.arm import Arm
 from ft_controller.controllers import CONTROLLERS
 from ft_controller.follower import Entry
 from ft_controller.limits import Limits
+from ft_controller.loop import ControlLoop
+from ft_controller.motion_watch import MotionWatch
+from ft_controller.records import Array
 from ft_controller.replica_group import RECONFIGURATIONS, ReplicaGroup
+from ft_controller.timing import Timing
 from kin_core import checks
 from kin_core.errors import InvalidInput
 from kin_ros.parameters import ParameterSet, parameter
 
 __all__ = ["ArmParameters", "FtParameters", "SimulatorParameters"]
-
-Array = NDArray[np.float64]
 
 
 def _live(
@@ -232,6 +233,26 @@ class FtParameters(ArmParameters):
             restart_stalled=self.restart_stalled,
             realtime_priority=self.realtime_priority,
         )
+
+    def timing(self) -> Timing:
+        """The deadlines of a tick."""
+        if self.pace == "states":
+            return Timing.patient()
+        return Timing.realtime(self.control_rate, self.stall_time, self.vote_patience)
+
+    def motion_watch(self) -> MotionWatch:
+        """Finds joints that do not do what they are told."""
+        return MotionWatch(self.arm(), self.following_error, self.frozen_motion, self.standstill)
+
+    def take_over(self, loop: ControlLoop, old: FtParameters) -> None:
+        """Have a control loop use what has changed; between two ticks."""
+        group = loop.group
+        group.set_gains(self.kp, self.kd)
+        limits = group.safety.limits
+        group.safety.limits = self.limits(limits.lower, limits.upper)
+        loop.enter_by(self.entry())
+        if (old.controller, old.reconfiguration) != (self.controller, self.reconfiguration):
+            group.set_controller(self.controller, self.reconfiguration)
 
     def entry(self) -> Entry:
         """How motions are entered from where the arm is."""

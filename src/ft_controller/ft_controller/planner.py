@@ -18,20 +18,19 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from ft_controller import dynamics
 from ft_controller.arm import Arm
 from ft_controller.errors import ArmError, GoalError, raising
+from ft_controller.records import Array, Flags, Records
 from ft_controller.trajectory import Trajectory
 from kin_core import checks
 from kin_core.task import Task
 
 __all__ = ["Plan", "plan"]
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 _DAMPING = 0.05  # largest damping, relative to the reach
 _EDGE = 2e-3  # motions keep so far from the position limits [rad]
@@ -225,7 +224,7 @@ def _around(
 
 @njit(cache=True, nogil=True)
 def _solve(
-    links: NDArray[np.void],
+    links: Records,
     q: Array,
     aim: Array,
     rows: int,

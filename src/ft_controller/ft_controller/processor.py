@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from ft_controller import voting
 from ft_controller.atomics import fence, load_acquire, now_ns, pause, sleep_until
@@ -49,13 +48,11 @@ from ft_controller.messages import (
     claimed_checksum,
     read_message,
 )
+from ft_controller.records import Array, Records, Words
 from ft_controller.voting import Comparison
 
 __all__ = ["Private", "serve", "warm"]
 
-Words = NDArray[np.int64]
-Array = NDArray[np.float64]
-Records = NDArray[np.void]
 
 _LEAD_NS = 120_000  # awake this long before the next tick is due
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numba import typeof
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ft_controller import explain, judge, processor, voter, voting
 from ft_controller.arm import Arm
@@ -30,6 +30,7 @@ from ft_controller.limits import Limits
 from ft_controller.messages import FAULT, MAX_PROCESSORS, MIN_PROCESSORS, Layout, Shared
 from ft_controller.process_supervisor import Setup
 from ft_controller.processes import ReplicaProcesses
+from ft_controller.records import Array, Flags, Words
 from ft_controller.safety_supervisor import Reason, SafetySupervisor, State
 from ft_controller.scheduling import VOTER, raise_thread
 from ft_controller.timing import Timing
@@ -39,8 +40,6 @@ from kin_core import checks
 __all__ = ["RECONFIGURATIONS", "ReplicaGroup", "Tick", "warm"]
 
 RECONFIGURATIONS = tuple(way.name.lower() for way in Reconfiguration)
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -188,7 +187,7 @@ class ReplicaGroup:
         deadline = time.monotonic() + timeout
         everybody = (1 << self.p) - 1
         while self.alive != everybody:
-            if not self.processes.supervisor_running:
+            if not self.processes.now.running:
                 raise ReplicaError("the process supervisor ended before the processors were up")
             if time.monotonic() > deadline:
                 raise ReplicaError(f"the processors did not come up within {timeout:g} s")
@@ -295,7 +294,7 @@ class ReplicaGroup:
             self._compiled = None
             if complete:
                 # A quorum of them will have to agree on their first torque, as at the start.
-                records["generation"] = self.processes.shared.processes.generation
+                records["generation"] = self.processes.now.shared.processes.generation
                 self._take_all_in()
         out = ~self.working_set & ((1 << self.p) - 1)
         if out and self._stalled > 0.0:
@@ -327,14 +326,14 @@ class ReplicaGroup:
         return voter.release_and_vote.compile(types), judge.review.compile(types[:3])
 
     def _collect_votes(self) -> bool:
-        shared = self.processes.shared
+        shared = self.processes.now.shared
         if self._compiled is None:
             self._compiled = self._kernels(shared)
         return bool(self._compiled[0](self._ballot, shared, self._joints, self._faults))
 
     def _review_votes(self) -> None:
         if self._compiled is not None:
-            self._compiled[1](self._ballot, self.processes.shared, self._joints)
+            self._compiled[1](self._ballot, self.processes.now.shared, self._joints)
 
     # ------------------------------------------------------------------ settings
 
@@ -396,7 +395,7 @@ class ReplicaGroup:
         self._joints[joint]["locked"] = 1.0 if locked else 0.0
 
     @property
-    def locked(self) -> NDArray[np.bool_]:
+    def locked(self) -> Flags:
         """Which joints are locked, shape (n,)."""
         return np.asarray(self._joints["locked"] != 0.0)
 
@@ -448,7 +447,7 @@ class ReplicaGroup:
         return len(self._planned)
 
     @property
-    def injected(self) -> NDArray[np.bool_]:
+    def injected(self) -> Flags:
         """Which processors carried out a fault in the last tick, signals apart, shape (p,)."""
         return np.asarray(self._faults["kind"] != FaultKind.NONE)
 
@@ -523,7 +522,7 @@ class ReplicaGroup:
         return int(self._vote["exclusions"])
 
     @property
-    def errors(self) -> NDArray[np.int64]:
+    def errors(self) -> Words:
         """How often each processor was found to be wrong or late, shape (p,)."""
         return self._ballot.records["errors"].copy()
 
@@ -570,7 +569,7 @@ class ReplicaGroup:
 
     def processors(self) -> list[Processor]:
         """Every processor as the voter sees it."""
-        owners, table = self.owners, self.processes.table
+        owners, table = self.owners, self.processes.now.table
         return [
             explain.describe_processor(k, self._ballot, table[k], owners) for k in range(self.p)
         ]

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
 
 from ft_controller.errors import ArmError, TooLarge, raising
+from ft_controller.records import Array
 from kin_core import checks
 
 __all__ = ["MAX_POINTS", "Trajectory"]
 
 MAX_POINTS = 20_000
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -221,7 +221,7 @@ def test_after_slow_votes_the_gains_come_back():
 def test_slow_loops_have_longer_pauses():
     simulation = Simulation(rate=10.0, limits=Limits.of(ARM), state_timeout=1.0)
     assert simulation.group.safety.limits.pause == pytest.approx(0.3)
-    assert math.isclose(simulation.loop.entry.regular, 0.25)
+    assert math.isclose(simulation.loop.follower.entry.regular, 0.25)
 
 
 def test_a_stopped_arm_is_not_damped_by_velocities_that_are_none():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ft_controller import Arm, ReplicaGroup
-from ft_controller.scheduling import PROCESSORS, SIMULATOR, VOTER, raise_thread, raised
+from ft_controller.scheduling import PROCESSORS, SIMULATOR, VOTER, raise_thread
 
 
 def in_thread(call):
@@ -34,18 +34,11 @@ def test_ordinary_scheduling_is_left_alone():
     assert in_thread(lambda: (raise_thread(0, VOTER), priority())[1]) == priority()
 
 
-def test_a_call_raises_its_own_thread_once_and_no_other():
+def test_a_thread_is_raised_and_no_other():
     before = priority()
-    seen = []
-    call = raised(3, SIMULATOR, lambda: seen.append(priority()))
-
-    def twice():
-        call()
-        call()
-
-    in_thread(twice)
+    seen = in_thread(lambda: (raise_thread(3, SIMULATOR), priority()))
     assert priority() == before
-    assert seen == [(os.SCHED_FIFO, 4) if allowed() else before] * 2
+    assert seen == ((True, (os.SCHED_FIFO, 4)) if allowed() else (False, before))
 
 
 @pytest.mark.skipif(not allowed(), reason="real-time priorities are not allowed here")
