@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ft_controller import dynamics
+from ft_controller import planar
 from ft_controller.errors import ArmError, TooLarge, raising
 from ft_controller.records import Array, Records
+from ft_controller.serial_arm import SerialArm
 from kin_core import checks
 
 __all__ = ["MAX_JOINTS", "Arm"]
@@ -19,7 +20,7 @@ MAX_JOINTS = 512
 
 
 @dataclass(frozen=True)
-class Arm:
+class Arm(SerialArm):
     """Links of a planar arm with revolute joints; link i turns with joint i.
 
     All arrays have the shape (n,).
@@ -49,7 +50,7 @@ class Arm:
         if n > MAX_JOINTS:
             raise TooLarge(f"mass: {n} links are more than the limit of {MAX_JOINTS}")
         # One block for the kernels and the processors.
-        links = np.zeros(n, dynamics.LINK)
+        links = np.zeros(n, planar.LINK)
         links["gravity"] = checks.number("gravity", self.gravity)
         for name in ("mass", "length", "com", "inertia", "friction"):
             array = np.array(checks.shape(name, getattr(self, name), (n,)))
@@ -60,7 +61,7 @@ class Arm:
             array.flags.writeable = False
             object.__setattr__(self, name, array)
             links[name] = array
-        if (self.inertia + self.mass * self.com**2 <= 0.0).any():
+        if (self.own_inertia <= 0.0).any():
             raise ArmError("inertia", "a link needs inertia about its joint")
         links.flags.writeable = False
         object.__setattr__(self, "links", links)
@@ -105,9 +106,9 @@ class Arm:
         )
 
     @property
-    def n(self) -> int:
-        """Number of joints."""
-        return int(self.mass.size)
+    def own_inertia(self) -> Array:
+        """Inertia of each link alone about its own joint, shape (n,) [kg m^2]."""
+        return self.inertia + self.mass * self.com**2
 
     @property
     def reach(self) -> float:
@@ -130,61 +131,21 @@ class Arm:
             friction=off(self.friction),
         )
 
-    def inertia_matrix(self, q: ArrayLike) -> Array:
-        """M of equation (1), shape (n, n) [kg m^2]."""
-        zero = np.zeros(self.n)
-        return dynamics.inertia_and_bias(self.links, self.vector("q", q), zero)[0]
-
-    def bias(self, q: ArrayLike, qdot: ArrayLike) -> Array:
-        """N + G + V qdot of equation (1), shape (n,) [N m]."""
-        return dynamics.inertia_and_bias(
-            self.links, self.vector("q", q), self.vector("qdot", qdot)
-        )[1]
-
     def inverse_dynamics(self, q: ArrayLike, qdot: ArrayLike, qddot: ArrayLike) -> Array:
         """Torque of equation (1) by recursion over the links, shape (n,) [N m]."""
-        return dynamics.newton_euler(
+        return planar.newton_euler(
             self.links,
             self.vector("q", q),
             self.vector("qdot", qdot),
             self.vector("qddot", qddot),
         )
 
-    def forward_dynamics(self, q: ArrayLike, qdot: ArrayLike, tau: ArrayLike) -> Array:
-        """Acceleration M^-1 (tau - N), shape (n,) [rad/s^2]; equation (3), corrected."""
-        return dynamics.acceleration(
-            self.links,
-            self.vector("q", q),
-            self.vector("qdot", qdot),
-            self.vector("tau", tau),
-            np.zeros(self.n, np.bool_),
-        )
-
-    def energy(self, q: ArrayLike, qdot: ArrayLike) -> float:
-        """Kinetic and potential energy [J]."""
-        return float(dynamics.energy(self.links, self.vector("q", q), self.vector("qdot", qdot)))
-
     def end_effector(self, q: ArrayLike) -> Array:
         """Position and absolute angle of the tip, (x, y, angle) [m, m, rad]."""
-        return dynamics.end_effector(self.links, self.vector("q", q))
+        return planar.end_effector(self.links, self.vector("q", q))
 
     def points(self, q: ArrayLike) -> Array:
         """Positions of the joints and the tip, shape (n + 1, 2) [m]."""
         phi = np.cumsum(self.vector("q", q))
         steps = self.length[:, None] * np.column_stack([np.cos(phi), np.sin(phi)])
         return np.vstack([np.zeros(2), np.cumsum(steps, axis=0)])
-
-    def vector(self, name: str, values: ArrayLike) -> Array:
-        """One finite number for each joint, shape (n,); the error names the field."""
-        with raising(ArmError):
-            return np.ascontiguousarray(checks.shape(name, values, (self.n,)))
-
-    def each(self, name: str, values: ArrayLike, *, signed: bool = True) -> Array:
-        """One finite number for all joints or one for each of them, as shape (n,)."""
-        with raising(ArmError):
-            array = checks.finite(name, values)
-        if array.shape not in ((), (1,), (self.n,)):
-            raise ArmError(name, f"must be one number or {self.n}, got the shape {array.shape}")
-        if not signed and (array < 0.0).any():
-            raise ArmError(name, f"must not be negative, got {array.min():g}")
-        return np.broadcast_to(array, (self.n,)).copy()

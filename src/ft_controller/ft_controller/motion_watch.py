@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ft_controller import dynamics
-from ft_controller.arm import Arm
 from ft_controller.errors import ArmError, raising
 from ft_controller.records import Array, Flags
+from ft_controller.serial_arm import SerialArm
 from kin_core import checks
 
 __all__ = ["Finding", "MotionWatch"]
@@ -47,7 +47,7 @@ class MotionWatch:
 
     def __init__(
         self,
-        arm: Arm,
+        arm: SerialArm,
         following_error: ArrayLike = 0.3,
         frozen_motion: float = 0.05,
         standstill: float = 5.0,

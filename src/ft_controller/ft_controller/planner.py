@@ -21,7 +21,7 @@ from numba import njit
 from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline, PchipInterpolator
 
-from ft_controller import dynamics
+from ft_controller import planar
 from ft_controller.arm import Arm
 from ft_controller.errors import ArmError, GoalError, raising
 from ft_controller.records import Array, Flags, Records
@@ -241,12 +241,12 @@ def _solve(
     out = np.zeros(n, np.bool_)
     left = 0.0
     for iteration in range(limit):
-        tip = dynamics.end_effector(links, q)
+        tip = planar.end_effector(links, q)
         dx = aim[:rows] - tip[:rows]
         left = math.sqrt((dx * dx).sum())
         if left < 1e-10:
             return left, iteration
-        full = dynamics.jacobian(links, q)[:rows]
+        full = planar.jacobian(links, q)[:rows]
         for i in range(n):
             out[i] = fixed[i]
         dq = np.zeros(n)
@@ -282,7 +282,7 @@ def _solve(
         for i in range(n):
             if not out[i]:
                 q[i] = min(max(q[i] + dq[i], low[i]), high[i])
-    tip = dynamics.end_effector(links, q)
+    tip = planar.end_effector(links, q)
     dx = aim[:rows] - tip[:rows]
     return math.sqrt((dx * dx).sum()), limit
 

@@ -15,9 +15,9 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from ft_controller import dynamics
-from ft_controller.arm import Arm
 from ft_controller.errors import ArmError
 from ft_controller.records import Array, Flags, Records
+from ft_controller.serial_arm import SerialArm
 from kin_core import checks
 
 __all__ = ["Plant"]
@@ -46,7 +46,7 @@ class Plant:
 
     def __init__(
         self,
-        arm: Arm,
+        arm: SerialArm,
         q: ArrayLike | None = None,
         qdot: ArrayLike | None = None,
         lower: ArrayLike = -math.pi,

@@ -24,10 +24,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ft_controller import processor
-from ft_controller.dynamics import LINK
+from ft_controller.dynamics import make_links
 from ft_controller.memory import Block, read_only
 from ft_controller.messages import Layout
 from ft_controller.scheduling import PROCESSORS, raise_thread
@@ -88,7 +86,7 @@ class ProcessSupervisor:
         self._channel, self._setup, self._fds = channel, setup, fds
         self._layout = Layout(setup.p, setup.n)
         self._readers = {name: read_only(fd) for name, fd in fds.items()}
-        self._links = np.array([tuple(link) for link in setup.links], dtype=LINK)
+        self._links = make_links(setup.links)
         self._children = [_Child(delay=setup.restart_delay) for _ in range(setup.p)]
         words = self._layout.process_words
         self._block = Block(words, self._readers["processes"], self._fds["processes"], (0, words))
@@ -248,7 +246,7 @@ def main() -> None:
     setup = Setup(**order["setup"])
     supervisor = ProcessSupervisor(channel, setup, order["fds"], order["generations"])
     # Compile, or load, what a processor runs, before the first one is forked.
-    processor.warm(np.zeros(setup.n, LINK))
+    processor.warm(make_links(setup.links))
     gc.collect()
     gc.freeze()
     gc.disable()

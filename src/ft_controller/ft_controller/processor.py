@@ -23,9 +23,9 @@ from ft_controller.atomics import fence, load_acquire, now_ns, pause, sleep_unti
 from ft_controller.controllers import Controller, compared_size, data_size, redundant
 from ft_controller.dynamics import (
     JOINT,
-    WORK,
     commanded,
     inertia_row,
+    make_work,
     outer_sums,
     torque_element,
 )
@@ -64,8 +64,8 @@ class Private(NamedTuple):
         header: Inputs of the tick, shape (1,), of :data:`~ft_controller.messages.INPUT`.
         joints: Shape (n,), of :data:`~ft_controller.dynamics.JOINT`.
         fault: The own fault, shape (1,), of :data:`~ft_controller.messages.FAULT`.
-        links: The arm, shape (n,), of :data:`~ft_controller.dynamics.LINK`.
-        work: Shape (n,), of :data:`~ft_controller.dynamics.WORK`.
+        links: The arm, shape (n,); see :mod:`~ft_controller.dynamics`.
+        work: Room for its intermediate results, shape (n,).
         data: M row by row, N, tau.
         bits: The same memory as integers.
         message: What was read of another, or is to be published: set word and data.
@@ -105,7 +105,7 @@ class Private(NamedTuple):
             joints=np.zeros(n, JOINT),
             fault=np.zeros(1, FAULT),
             links=links.copy(),
-            work=np.zeros(n, WORK),
+            work=make_work(links),
             data=data,
             bits=data.view(np.int64),
             message=values.view(np.int64),

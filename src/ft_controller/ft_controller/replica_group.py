@@ -33,6 +33,7 @@ from ft_controller.processes import ReplicaProcesses
 from ft_controller.records import Array, Flags, Words
 from ft_controller.safety_supervisor import Reason, SafetySupervisor, State
 from ft_controller.scheduling import VOTER, raise_thread
+from ft_controller.serial_arm import SerialArm
 from ft_controller.timing import Timing
 from ft_controller.voting import Comparison, Reconfiguration
 from kin_core import checks
@@ -84,7 +85,7 @@ class ReplicaGroup:
 
     def __init__(
         self,
-        arm: Arm,
+        arm: SerialArm,
         processors: int = 4,
         controller: str = "echo",
         reconfiguration: str = "balanced",

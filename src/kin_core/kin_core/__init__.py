@@ -5,6 +5,7 @@ import importlib.metadata
 __all__ = [
     "checks",
     "errors",
+    "inertia",
     "interrupts",
     "loop",
     "mailbox",
