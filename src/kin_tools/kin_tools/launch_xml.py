@@ -297,7 +297,6 @@ class _Evaluator:
                 respawn_delay=_seconds(element, element.attributes, "respawn_delay", "0"),
                 sigterm_timeout=_seconds(element, known, "sigterm_timeout", "5"),
                 sigkill_timeout=_seconds(element, known, "sigkill_timeout", "5"),
-                origin=f"{element.file}:{element.line}",
             )
         )
 
