@@ -214,7 +214,8 @@ sys.modules["kin_tools.launch_xml"] = None
 sys.argv = sys.argv[1:]
 runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 """
-OFF = [f"{name}:=false" for name in ("cuik", "ft", "delta", "continuum", "hier", "dashboard")]
+SYSTEMS = ("cuik", "ft", "delta", "continuum", "hier", "dashboard", "robots")
+OFF = [f"{name}:=false" for name in SYSTEMS]
 
 
 @pytest.mark.parametrize(
