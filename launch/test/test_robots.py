@@ -14,6 +14,7 @@ from hier_ik.urdf import load_urdf_linkage
 from kin_core.urdf import load_closures, load_urdf
 from kin_ros.frames import FrameBuffer
 from kin_ros.robot_state import LinkTransforms
+from kin_tools.launch_xml import load_launch_file
 
 LAUNCH = Path(__file__).resolve().parents[1]
 FOLDER = LAUNCH / "robots"
@@ -35,6 +36,47 @@ def test_links_of_one_scene_have_names_of_their_own():
     names += [name for name, one in ROBOTS.items() if "urdf" not in one]
     assert len(names) == len(set(names))
     assert not {"world", "map", "odom", "earth"} & set(names)
+
+
+def frames_of(**arguments):
+    """The frames that the launch file gives to nodes, and what it tells who shows the robots."""
+    plan = load_launch_file(LAUNCH / "full_stack.launch.xml", arguments)
+    frames, shown = {}, {}
+    for spec in plan.processes:
+        given = {}
+        for values in spec.ros.parameters:
+            given.update(values if isinstance(values, dict) else {})
+        if spec.label == "robot_states":
+            shown = given
+        for name in ("frame", "frame_id", "marker_frame"):
+            if name in given:
+                frames[spec.label] = given[name]
+    return frames, shown
+
+
+def test_the_frames_of_all_nodes_have_their_place():
+    """Each is a place or the root of a robot that is shown; a prefix comes before all of them."""
+    roots = {name: URDFS[name].root if name in URDFS else name for name in ROBOTS}
+    frames, shown = frames_of()
+    assert len(frames) == 6
+    assert set(frames.values()) <= {roots[name] for name in shown["robots"] if name != "world"}
+    assert shown["frame_prefix"] == ""
+    prefixed, shown = frames_of(namespace="r1", frame_prefix="r1/")
+    assert prefixed == {node: f"r1/{frame}" for node, frame in frames.items()}
+    assert shown["frame_prefix"] == "r1/"
+
+
+@pytest.mark.parametrize(
+    ("off", "robots"),
+    [
+        ("cuik", ["world", "arm", "delta_base", "base", "tower"]),
+        ("demo_arm", ["world", "linkage", "arm", "delta_base", "base", "tower"]),
+        ("hier", ["world", "linkage", "demo_arm", "arm", "delta_base", "base"]),
+    ],
+)
+def test_the_robots_of_systems_that_are_off_are_not_shown(off, robots):
+    _, shown = frames_of(**{off: "false"})
+    assert list(shown["robots"]) == robots
 
 
 @pytest.mark.parametrize("name", URDFS)

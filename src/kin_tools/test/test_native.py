@@ -46,7 +46,7 @@ FROM_THE_LOCK = {
 OPTIONAL = {"mujoco", "domain_coordinator", "mcap", "zstandard", "xdist"}
 
 #: Programs of a desktop ROS, which rviz.launch.xml starts; there are no wheels of them.
-OF_ROS = {"tf2_ros", "rviz2"}
+OF_ROS = {"rviz2"}
 
 
 def imports(package, files):
