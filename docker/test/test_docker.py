@@ -114,7 +114,7 @@ def test_builder_stage_prepares_with_what_it_copied_first(tmp_path):
     check = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]);"
         "import setup_workspace as s; w = s.Workspace(Path(sys.argv[2]), native=False, dev=False);"
-        "w.cache.mkdir(); w._packages(); print('ok')"
+        "w.cache.mkdir(); w.build_packages(); print('ok')"
     )
     done = run(sys.executable, "-c", check, tmp_path / "src/kin_tools/kin_tools", tmp_path)
     assert done.stdout.strip() == "ok", done.stderr
