@@ -46,7 +46,7 @@ from kin_core.errors import KinError
 from kin_core.yamls import load_yaml
 from kin_ros.client import Client, open_client
 from kin_ros.executor import make_executor
-from kin_ros.messages import find_type, to_plain
+from kin_ros.messages import find_message, find_type, to_plain
 from kin_ros.qos import COMMAND, STATE
 from kin_ros.status import outcome_of
 from kin_testing.fuzz import (
@@ -56,7 +56,7 @@ from kin_testing.fuzz import (
     fuzz_service,
     fuzz_topic,
 )
-from kin_testing.running_stack import RunningStack, find_message, running_stack
+from kin_testing.running_stack import RunningStack, running_stack
 
 #: The service of each system whose round trips are measured: a small request, so that what ROS
 #: takes shows beside it.

@@ -22,11 +22,10 @@ from kin_bags.ask import read_exchanges
 from kin_core.errors import SolveTimeout, Unreachable
 from kin_core.yamls import load_yaml
 from kin_ros.client import open_client
-from kin_ros.messages import find_type
+from kin_ros.messages import find_message, find_type
 from kin_ros.qos import LATCHED
 from kin_ros.status import outcome_of
 from kin_testing.fuzz import fuzz_action, fuzz_parameters, fuzz_service, fuzz_topic
-from kin_testing.running_stack import find_message
 
 # The first test that uses the stack waits for all nodes to compile, if nobody has before.
 pytestmark = [pytest.mark.stack, pytest.mark.alone, pytest.mark.slow, pytest.mark.timeout(900)]

@@ -21,7 +21,7 @@ import pytest
 import yaml
 from domain_coordinator import domain_id
 from geometry_msgs.msg import PoseStamped
-from kin_interfaces.msg import FtProcessor, FtStatus, Manifold
+from kin_interfaces.msg import FtProcessor, FtStatus, HierGoal, Manifold
 from kin_interfaces.srv import CheckReady
 from PIL import Image
 from rcl_interfaces.srv import SetParameters
@@ -621,7 +621,7 @@ def test_a_drag_moves_a_plate_of_the_real_tower(graph, browser):
     session.view_of("Tower").link.value = "P6"
     wait_until(lambda: panel.handle.visible, 20.0, "the handle")
     seen = graph.listen(MarkerArray, "/hier_ik/markers")
-    asked = graph.listen(PoseStamped, "/hier_ik/drag")
+    asked = graph.listen(HierGoal, "/hier_ik/goal")
 
     def hold():
         """Pull the plate to where it is: the built-in motion waits. Returns its x."""
@@ -633,7 +633,7 @@ def test_a_drag_moves_a_plate_of_the_real_tower(graph, browser):
             return len(asked) > heard
 
         wait_until(done, 30.0, "the hold")
-        return asked[-1].pose.position.x
+        return asked[-1].target.position.x
 
     hold()
     with browser.small(session):
@@ -643,8 +643,8 @@ def test_a_drag_moves_a_plate_of_the_real_tower(graph, browser):
         heard = len(asked)
         drag_arrow(browser, session, panel, 0, (24.0, 0.0), lambda: len(asked) > heard)
         time.sleep(0.5)
-    assert asked[-1].header.frame_id == "P6/position"
-    assert asked[-1].pose.position.x > held + 0.1
+    assert (asked[-1].link, asked[-1].kind) == ("P6", "position")
+    assert asked[-1].target.position.x > held + 0.1
 
     def follows():
         plate = next((m for m in seen[-1].markers if m.text == "P6"), None) if seen else None

@@ -339,7 +339,7 @@ class Workspace:
         stamps.mkdir(parents=True, exist_ok=True)
         for name in changed:
             (stamps / name).unlink(missing_ok=True)
-        few = ", ".join(changed) if len(changed) < 4 else f"{len(changed)} packages"
+        few = ", ".join(changed) if len(changed) < 8 else f"{len(changed)} packages"
         with Step(f"building {few}") as step:
             self._colcon(list(changed), step)
         for name, digest in changed.items():

@@ -45,8 +45,8 @@ FROM_THE_LOCK = {
 #: Imported only where a person has installed them; the code says so when they are missing.
 OPTIONAL = {"mujoco", "domain_coordinator", "mcap", "zstandard", "xdist"}
 
-#: Programs of a desktop ROS, which rviz.launch.xml starts; there are no wheels of them.
-OF_ROS = {"rviz2"}
+#: Programs of a ROS installation that launch files start; there are no wheels of them.
+OF_ROS = {"diagnostic_aggregator", "rviz2"}
 
 
 def imports(package, files):
