@@ -280,7 +280,8 @@ class Workspace:
             wanted.write_text(_UV)
             step.show("uv")
             try:
-                self._install_by_pip(["--target", str(self.cache / "uv"), "-r", str(wanted)], step)
+                where = ["--upgrade", "--target", str(self.cache / "uv")]
+                self._install_by_pip([*where, "-r", str(wanted)], step)
             except SetupError:
                 return False
         step.show("with uv")
