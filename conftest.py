@@ -14,6 +14,11 @@ pytest_plugins = ["kin_testing.fixtures"]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# SIGTERM is like Ctrl-C: what tests have started is ended in good order. Children that are forked
+# have the usual answer to it.
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
+
 # The first example of a test may compile a kernel, and the machine is shared: no deadlines. CI sees
 # the same examples each time; people see new ones.
 settings.register_profile(

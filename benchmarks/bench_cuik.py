@@ -9,15 +9,13 @@ import subprocess
 import sys
 import threading
 import time
-import venv
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.baselines.cuik_adversarial import run as run_adversarial
 from benchmarks.baselines.cuik_completeness import campaign
-from benchmarks.harness import Bench
+from benchmarks.harness import Bench, peer_python
 from kin_core.task import Task
 from kin_solvers import (
     Constant,
@@ -374,7 +372,7 @@ def codac(bench: Bench, bennett_ms: float, md6r_ms: float) -> None:
     """Codac's HC4 contractors with bisection, in an environment of its own; 0 without --peers."""
     ratios = {"bennett_ratio_vs_codac": 0.0, "md6r_ratio_vs_codac": 0.0}
     if bench.peers:
-        python = _codac_environment()
+        python = peer_python(bench, "codac", ["codac==2.1.2", "numpy"])
         for key, name, ours in (
             ("bennett_ratio_vs_codac", "bennett", bennett_ms),
             ("md6r_ratio_vs_codac", "manseur_doty", md6r_ms),
@@ -397,14 +395,3 @@ def codac(bench: Bench, bennett_ms: float, md6r_ms: float) -> None:
             bench.result(f"{name}_codac_ms", answer["seconds"] * 1e3, "ms", str(answer))
     for key, value in ratios.items():
         bench.result(key, value, "", "" if bench.peers else "run with --peers")
-
-
-def _codac_environment() -> Path:
-    home = Path(__file__).resolve().parent.parent / ".peers" / "codac"
-    python = home / "bin" / "python"
-    if not python.exists():
-        venv.create(home, with_pip=True)
-        subprocess.run(
-            [str(python), "-m", "pip", "install", "-q", "codac==2.1.2", "numpy"], check=True
-        )
-    return python

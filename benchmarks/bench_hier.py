@@ -12,22 +12,19 @@ from __future__ import annotations
 import ctypes
 import json
 import math
-import os
 import subprocess
 import sys
 import tempfile
 import time
-import venv
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Bench, Sample
+from benchmarks.harness import Bench, Sample, peer_python, plain_environment
 from hier_ik import Solver, decompose, tower
 from hier_ik.bodies import pose_rows, unpack
 
-_ROOT = Path(__file__).resolve().parent.parent
 #: Other people's programs that peers_hier.py knows.
 PEERS = ("placo", "mujoco", "pinocchio", "mink")
 
@@ -182,7 +179,7 @@ def _steps_and_decomposition(bench: Bench) -> None:
 
 def _peers(bench: Bench) -> None:
     """The same tower in other people's programs, in turn with ours."""
-    python = _environment(bench)
+    python = peer_python(bench, "hier", ["placo", "mujoco", "pin", "mink", "numpy", "scipy"])
     ours = Drag(15, "hierarchical")
     ours.run(100)
     with tempfile.TemporaryDirectory() as folder:
@@ -190,7 +187,7 @@ def _peers(bench: Bench) -> None:
         data.write_text(json.dumps(_plain(Drag(15, "flat_structured").solver)))
         with subprocess.Popen(
             [python, str(Path(__file__).parent / "peers_hier.py"), str(data)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=_plain_environment(),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=plain_environment(),
         ) as process:  # fmt: skip
             notes, times, left = _rounds(bench, process, ours)
     us = {name: 1e6 * sample.median for name, sample in times.items()}
@@ -208,27 +205,6 @@ def _peers(bench: Bench) -> None:
         ("solver", "us", "times ours", "closures left", "goal left", "what"),
         rows,
     )
-
-
-def _environment(bench: Bench) -> Path:
-    """The Python of .peers/hier, made at the first use."""
-    place = _ROOT / ".peers" / "hier"
-    python = place / "bin" / "python"
-    if not (place / ".ready").exists():
-        bench.say("making .peers/hier (placo, mujoco, pinocchio, mink) ...")
-        venv.EnvBuilder(with_pip=True, clear=True).create(place)
-        install = [python, "-m", "pip", "install", "--quiet"]
-        packages = ["placo", "mujoco", "pin", "mink", "numpy", "scipy"]
-        subprocess.run([*install, *packages], check=True, env=_plain_environment())
-        (place / ".ready").touch()
-    return python
-
-
-def _plain_environment() -> dict[str, str]:
-    """Ours without what would bring our packages into theirs, and with one BLAS thread."""
-    ours = ("PYTHONPATH", "LD_LIBRARY_PATH", "AMENT_PREFIX_PATH", "VIRTUAL_ENV")
-    kept = {key: value for key, value in os.environ.items() if key not in ours}
-    return kept | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def _rounds(

@@ -39,12 +39,12 @@ from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 
 from benchmarks.harness import Bench
-from kin_bags.ask import read_exchanges
+from kin_bags.ask import AskedQuestion, read_exchanges
 from kin_core.errors import KinError
 from kin_core.yamls import load_yaml
 from kin_ros.client import Client, open_client
 from kin_ros.executor import make_executor
-from kin_ros.messages import fill, find_type, to_plain
+from kin_ros.messages import find_type, to_plain
 from kin_ros.qos import COMMAND, STATE
 from kin_testing.fuzz import (
     FuzzReport,
@@ -55,41 +55,13 @@ from kin_testing.fuzz import (
 )
 from kin_testing.running_stack import RunningStack, find_message, running_stack
 
-#: One request for each system, small enough that what ROS takes shows beside it.
+#: The service of each system whose round trips are measured: a small request, so that what ROS
+#: takes shows beside it.
 LATENCY = {
-    "continuum": (
-        "/continuum_ik/solve_ik",
-        "kin_interfaces/srv/SolveContinuumIK",
-        {"poses": [{"position": {"x": 0.0, "y": 0.02, "z": 0.48}, "orientation": {"w": 1.0}}]},
-    ),
-    "delta": (
-        "/gpu_kinematics/solve_delta",
-        "kin_interfaces/srv/SolveDelta",
-        {"operation": 1, "count": 1, "data": [0.004, 0.003, -0.054]},
-    ),
-    "cuik": (
-        "/kin_solvers/solve_all_ik",
-        "kin_interfaces/srv/SolveAllIK",
-        {
-            "arm": "puma560",
-            "pose": {"position": {"x": 0.4, "y": 0.15, "z": 0.3}, "orientation": {"w": 1.0}},
-        },
-    ),
-    "hier": (
-        "/hier_ik/solve",
-        "kin_interfaces/srv/SolveHierIK",
-        {
-            "problem": {
-                "goals": [
-                    {
-                        "name": "drag",
-                        "target": {"position": {"x": 0.8, "z": 11.6}, "orientation": {"w": 1.0}},
-                        "priority": -1,
-                    }
-                ]
-            }
-        },
-    ),
+    "continuum": "/continuum_ik/solve_ik",
+    "delta": "/gpu_kinematics/solve_delta",
+    "cuik": "/kin_solvers/solve_all_ik",
+    "hier": "/hier_ik/solve",
 }
 IDLE = {
     "ft": "false",
@@ -205,14 +177,15 @@ def executors(bench: Bench) -> None:
 def echo(stack: RunningStack, folder: Path) -> Iterator[dict[str, str]]:
     """An empty node that gives the same answers; yields the names of its services."""
     services, names = [], {}
-    for system, (service, kind, values) in LATENCY.items():
-        answer = call(stack.client, service, kind, values)
+    asked = measured()
+    for system, question in asked.items():
+        answer = call(stack.client, question)
         if answer.status.code != 0:
-            raise RuntimeError(f"{service}: {answer.status.message}")
+            raise RuntimeError(f"{question.exchange.name}: {answer.status.message}")
         (folder / system).write_bytes(serialize_message(answer))
         names[system] = f"/echo/{system}"
-        services.append((names[system], kind, system))
-    lengths = lengths_like(call(stack.client, *LATENCY["continuum"]))
+        services.append((names[system], question.exchange.kind, system))
+    lengths = lengths_like(call(stack.client, asked["continuum"]))
     (folder / "lengths").write_bytes(serialize_message(lengths))
     pose, joints = "geometry_msgs/msg/PoseStamped", "sensor_msgs/msg/JointState"
     topics = [("/echo/target", pose, "/echo/joint_states", joints, "lengths")]
@@ -241,30 +214,40 @@ def domain(stack: RunningStack) -> int:
     return int(stack.client.node.context.get_domain_id())
 
 
-def call(client: Client, service: str, kind: str, values: Any) -> Any:
-    """One round trip."""
-    found = find_type(kind, "srv")
-    request = fill(found.Request(), values)
-    return client.call(service, found, request, wait=30.0, timeout=PATIENCE)
+def call(client: Client, question: AskedQuestion, name: str = "") -> Any:
+    """One round trip; ``name`` is that of another service of the same type."""
+    exchange = question.exchange
+    return client.call(
+        name or exchange.name,
+        exchange.interface(),
+        question.request,
+        wait=30.0,
+        timeout=PATIENCE,
+    )
+
+
+def measured() -> dict[str, AskedQuestion]:
+    """The question to each system whose round trips are measured, the first one to its service."""
+    asked = {question.exchange.name: question for question in reversed(questions())}
+    return {system: asked[service] for system, service in LATENCY.items()}
 
 
 def latency(bench: Bench, stack: RunningStack, folder: Path) -> None:
     """Round trips through each node, in turn with the empty node."""
     rows = []
     with echo(stack, folder) as names:
-        for system, (service, kind, values) in LATENCY.items():
-            found = find_type(kind, "srv")
-            request = fill(found.Request(), values)
+        for system, question in measured().items():
+            service = question.exchange.name
             inside: list[float] = []
 
-            def through(name: str, found: Any = found, request: Any = request) -> Any:
-                return stack.client.call(name, found, request, wait=30.0, timeout=PATIENCE)
+            def real(question: Any = question, inside: list[float] = inside) -> None:
+                inside.append(call(stack.client, question).status.solve_time)
 
-            def real(service: str = service, inside: list[float] = inside) -> None:
-                inside.append(through(service).status.solve_time)
+            def empty(question: Any = question, name: str = names[system]) -> None:
+                call(stack.client, question, name)
 
             sample = bench.interleave(
-                {"echo": lambda name=names[system]: through(name), "node": real},
+                {"echo": empty, "node": real},
                 repeats=300 if system != "cuik" else 60,
                 warmup=20,
             )
@@ -274,8 +257,9 @@ def latency(bench: Bench, stack: RunningStack, folder: Path) -> None:
                 bench.result("continuum_service_latency_ratio", ratio, "", service)
             else:
                 bench.result(f"{system}_latency_ratio", ratio, "", f"{service} / empty node")
-            node_rate = rate(stack.client, service, found, request, bench.quick)
-            echo_rate = rate(stack.client, names[system], found, request, bench.quick)
+            node_rate, echo_rate = (
+                rate(stack.client, question, name, bench.quick) for name in (service, names[system])
+            )
             bench.result(
                 f"{system}_rate_hz", node_rate, "1/s", "highest rate held, 4 open requests"
             )
@@ -351,9 +335,10 @@ def tracking(bench: Bench, stack: RunningStack) -> tuple[Any, ...]:
     )
 
 
-def rate(client: Client, service: str, kind: Any, request: Any, quick: bool) -> float:
+def rate(client: Client, question: AskedQuestion, service: str, quick: bool) -> float:
     """Answers per second with four requests open all the time."""
-    caller = client.node.create_client(kind, service)
+    caller = client.node.create_client(question.exchange.interface(), service)
+    request = question.request
     client.spin_until(caller.service_is_ready, 30.0)
     seconds = 0.5 if quick else 3.0
     start = time.monotonic()

@@ -40,12 +40,12 @@ def table(rows):
     """A Markdown table of parameters."""
     lines = ["| parameter | default | allowed | meaning |", "|---|---|---|---|"]
     for row in rows:
-        when = "" if row.changeable else " *At the start.*"
+        when = " *At the start.*" if row.spec.read_only else ""
         default = str(row.default).lower() if isinstance(row.default, bool) else row.default
         if isinstance(default, tuple):
             default = "[" + ", ".join(map(str, default)) + "]"
         shown = f"`{default}`" if default not in ("", "[]") else "none"
-        meaning = row.description.replace("|", "\\|")
+        meaning = row.spec.description.replace("|", "\\|")
         lines.append(f"| `{row.name}` | {shown} | {row.allowed} | {meaning}.{when} |")
     return "\n".join(lines) + "\n"
 
@@ -53,11 +53,11 @@ def table(rows):
 def page():
     """The text of the page."""
     common = {field.name for field in dataclasses.fields(ParameterSet)}
-    parts = [HEAD + table(describe(ParameterSet))]
+    parts = [HEAD + table(describe(ParameterSet).values())]
     for node, where, explained in NODES:
         module, _, name = where.partition(":")
         rows = describe(getattr(importlib.import_module(module), name))
-        own = [row for row in rows if row.name not in common]
+        own = [row for row in rows.values() if row.name not in common]
         parts.append(f"## {node}\n\nSee [{explained}]({explained}).\n\n{table(own)}")
     return "\n".join(parts)
 

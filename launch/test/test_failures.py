@@ -224,7 +224,7 @@ def test_a_control_loop_that_breaks_down_ends_in_an_error_that_everybody_sees(ro
     def broken(*_):
         raise Killed("thrown into the control loop")
 
-    monkeypatch.setattr(node.control, "_step", broken)
+    monkeypatch.setattr(node.group, "vote", broken)
 
     def unhealthy():
         return any(

@@ -20,7 +20,7 @@ import pytest
 from ament_index_python.packages import get_package_prefix
 from domain_coordinator import domain_id
 
-from kin_tools.runner import _catches
+from kin_tools.runner import catches
 
 MANY = int(os.environ.get("KINSTACK_INTERRUPTS", "0"))
 MARK = "KINSTACK_TEST_MARK"
@@ -70,7 +70,7 @@ def interrupted(command, delay, numbers, domain, tmp_path, *, begun=False):
                 "ROS_LOG_DIR": str(tmp_path / mark),
             },
         )
-        while begun and not _catches(process.pid, signal.SIGTERM) and process.poll() is None:
+        while begun and not catches(process.pid, signal.SIGTERM) and process.poll() is None:
             time.sleep(0.001)
         time.sleep(delay)
         for number in numbers:

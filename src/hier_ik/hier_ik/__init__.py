@@ -1,7 +1,5 @@
 """Hierarchical decomposition, kinematic abstraction and inverse kinematics of large linkages."""
 
-import importlib.metadata
-
 from hier_ik.abstraction import Properness, check_proper, encapsulate, substitute
 from hier_ik.decompose import Component, Decomposition, decompose
 from hier_ik.errors import HierError, LinkageError
@@ -14,8 +12,9 @@ from hier_ik.spanning import assign_roles
 from hier_ik.tower import tower
 from hier_ik.urdf import dump_urdf, load_urdf_linkage
 from hier_ik.validation import validate
+from kin_core.versions import version_of
 
-__version__ = importlib.metadata.version(__name__)
+__version__ = version_of(__name__)
 
 __all__ = [
     "Component", "Decomposition", "Goal", "HierError", "JOINT_TYPES", "Joint", "JointType", "Link",

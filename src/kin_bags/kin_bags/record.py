@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosbags.interfaces import (
     Qos,
     QosDurability,
@@ -21,6 +21,7 @@ from rosbags.interfaces import (
 from kin_bags.writer import BagWriter, Channel
 from kin_core.errors import InvalidInput
 from kin_ros.messages import find_type
+from kin_ros.qos import profile
 
 __all__ = ["Recorder", "to_bag_qos"]
 
@@ -57,12 +58,7 @@ def _adapted(profiles: list[QoSProfile]) -> QoSProfile:
     """The strongest quality of service that hears every publisher."""
     reliable = all(p.reliability == ReliabilityPolicy.RELIABLE for p in profiles)
     latched = all(p.durability == DurabilityPolicy.TRANSIENT_LOCAL for p in profiles)
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST,
-        depth=_DEPTH,
-        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
-    )
+    return profile(_DEPTH, reliable=reliable, latched=latched)
 
 
 def _digest(info: Any) -> str:
@@ -118,11 +114,6 @@ class Recorder:
         self._flushed = time.monotonic()
         self._unflushed = 0
         self.counts: dict[str, int] = {}
-
-    @property
-    def recorded(self) -> list[str]:
-        """Topics that are subscribed to."""
-        return sorted(self._ears)
 
     def _wants(self, topic: str) -> bool:
         if self._topics is not None:

@@ -14,12 +14,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from rclpy.duration import Duration
-from rclpy.qos import (
-    DurabilityPolicy,
-    HistoryPolicy,
-    QoSProfile,
-    ReliabilityPolicy,
-)
+from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message, serialize_message
 
 from kin_bags.questions import Exchange, exchange_of, is_answer, is_question
@@ -27,6 +22,7 @@ from kin_bags.reader import Bag, Record, Selection
 from kin_core.errors import InvalidInput, KinError, SolveTimeout
 from kin_ros.client import Client, open_client
 from kin_ros.messages import find_type
+from kin_ros.qos import profile
 
 #: Longest time for a reliable reader to acknowledge [s]. A writer asks again after three seconds.
 _ACKNOWLEDGED = Duration(seconds=10)
@@ -132,15 +128,11 @@ def _play_qos(bag: Bag | None, topic: str) -> QoSProfile:
         for qos in c.ext.offered_qos_profiles
     ]
     if not offered:
-        return QoSProfile(depth=100)
+        return profile(100)
     reliable = all(int(qos.reliability.value) != 2 for qos in offered)
     latched = all(int(qos.durability.value) == 1 for qos in offered)
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST,
-        depth=max(1, min(1000, max(qos.depth for qos in offered) or 10)),
-        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
-    )
+    depth = max(1, min(1000, max(qos.depth for qos in offered) or 10))
+    return profile(depth, reliable=reliable, latched=latched)
 
 
 class _Speaker:
@@ -247,11 +239,8 @@ class NodeTarget:
         self._heard: list[tuple[str, str, bytes]] = []
         self._checked: set[str] = set()
         for topic, kind in outputs.items():
-            qos = QoSProfile(
-                depth=1000,
-                reliability=_play_qos(bag, topic).reliability,
-                durability=_play_qos(bag, topic).durability,
-            )
+            qos = _play_qos(bag, topic)
+            qos.depth = 1000
             client.node.create_subscription(
                 find_type(kind, "msg"),
                 topic,

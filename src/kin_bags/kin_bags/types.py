@@ -53,12 +53,21 @@ def _parts(name: str) -> tuple[str, str, str]:
     raise InvalidInput(name, "is no name of a type")
 
 
-def _share(package: str) -> Path | None:
+def _installed(name: str, ending: str = "") -> tuple[Path | None, str]:
+    """The file of an installed package that tells of a type, and which part of it, if any.
+
+    Args:
+        name: Of the type.
+        ending: Of the file's name; empty for the definition itself.
+    """
+    package, kind, base = _parts(name)
+    match = _PART.search(base) if kind != "msg" else None
+    file_name = f"{base[: match.start()] if match else base}.{ending or kind}"
     for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
-        folder = Path(prefix, "share", package)
-        if prefix and folder.is_dir():
-            return folder
-    return None
+        if prefix and Path(prefix, "share", package).is_dir():
+            file = Path(prefix, "share", package, kind, file_name)
+            return file if file.is_file() else None, match.group(1) if match else ""
+    return None, ""
 
 
 def _field_types(parsed: dict[str, Any]) -> list[str]:
@@ -99,17 +108,12 @@ class TypeRegistry:
             self.learn(inner)
 
     def _text(self, name: str) -> str:
-        package, kind, base = _parts(name)
-        share = _share(package)
-        match = _PART.search(base) if kind != "msg" else None
-        file_name = base[: match.start()] if match else base
-        file = None if share is None else share / kind / f"{file_name}.{kind}"
-        if file is None or not file.is_file():
+        file, part = _installed(name)
+        if file is None:
             raise InvalidInput(name, "no installed package defines this type")
         text = file.read_text(encoding="utf-8")
-        if match:
-            parts = re.split(r"^---\s*$", text, flags=re.MULTILINE)
-            text = parts[_PARTS[match.group(1)]]
+        if part:
+            text = re.split(r"^---\s*$", text, flags=re.MULTILINE)[_PARTS[part]]
         return text
 
     def definition(self, name: str) -> str:
@@ -124,12 +128,8 @@ class TypeRegistry:
         return self._hashes[name]
 
     def _installed_digest(self, name: str) -> str | None:
-        package, kind, base = _parts(name)
-        share = _share(package)
-        match = _PART.search(base) if kind != "msg" else None
-        file_name = base[: match.start()] if match else base
-        file = None if share is None else share / kind / f"{file_name}.json"
-        if file is None or not file.is_file():
+        file, _ = _installed(name, "json")
+        if file is None:
             return None
         for entry in json.loads(file.read_text(encoding="utf-8")).get("type_hashes", []):
             if entry.get("type_name") == name:

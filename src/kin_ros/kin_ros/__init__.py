@@ -1,6 +1,6 @@
 """What the kinstack nodes share: the lifecycle node and all that stands around it."""
 
-import importlib.metadata
+from kin_core.versions import version_of
 
 __all__ = [
     "answers",
@@ -26,4 +26,4 @@ __all__ = [
     "worker",
 ]
 
-__version__ = importlib.metadata.version(__name__)
+__version__ = version_of(__name__)

@@ -9,14 +9,7 @@ from kin_interfaces.msg import SolveStatus
 from kin_core.errors import KinError, StatusCode
 from kin_core.texts import shortened
 
-__all__ = ["fill_status", "status_of"]
-
-
-def status_of(error: BaseException) -> SolveStatus:
-    """Return the status that tells of an error; anything unforeseen is an INTERNAL_ERROR."""
-    status = SolveStatus()
-    fill_status(status, error)
-    return status
+__all__ = ["fill_status"]
 
 
 def fill_status(status: SolveStatus, error: BaseException) -> None:

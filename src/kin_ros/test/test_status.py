@@ -6,7 +6,13 @@ from kin_interfaces.msg import SolveStatus
 from kin_core import errors
 from kin_core.errors import InvalidInput
 from kin_core.texts import LONGEST_SENTENCE
-from kin_ros.status import status_of
+from kin_ros.status import fill_status
+
+
+def status_of(error):
+    status = SolveStatus()
+    fill_status(status, error)
+    return status
 
 
 def test_codes_are_those_of_the_interface():

@@ -23,6 +23,7 @@ from kin_ros.client import Client, open_client
 from kin_ros.messages import fill, find_type
 from kin_ros.qos import LATCHED
 from kin_tools.check import Question, read_questions
+from kin_tools.guard import die_with_parent
 from kin_tools.launch import find_launch_file
 
 __all__ = ["RunningStack", "find_message", "running_stack"]
@@ -230,6 +231,8 @@ def running_stack(
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             env={**os.environ, "ROS_DOMAIN_ID": str(number), **(environment or {})},
+            # Killed with us, its supervisor ends all nodes.
+            preexec_fn=partial(die_with_parent, os.getpid()),
         )
         stack.callback(_stop, process)
         client = stack.enter_context(open_client("stack", domain=number))

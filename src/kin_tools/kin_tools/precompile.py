@@ -107,10 +107,8 @@ def _stamp(cache: Path, program: str) -> Path:
 
 def _digest(cache: Path, program: str) -> str:
     """What set-up knows of the sources that the program's kernels come from; empty: nothing."""
-    package = Path(program).parent.name
-    stamps = cache.parent / "numba-stamps"
     try:
-        return "\n".join((stamps / name).read_text() for name in (package, "kin_core"))
+        return (cache.parent / "numba-stamps" / Path(program).parent.name).read_text()
     except OSError:
         return ""
 

@@ -24,7 +24,7 @@ from kin_tools.process_spec import ProcessSpec
 from kin_tools.run_log import RunLog, Screen
 from kin_tools.shared_memory import remove_leftovers
 
-__all__ = ["Supervisor"]
+__all__ = ["Supervisor", "catches"]
 
 _LONGEST_LINE = 64 * 1024
 _SHORTEST_RESPAWN = 0.1
@@ -116,7 +116,7 @@ class _Child:
         """Whether it is a node that has not come to look after its signals yet."""
         if self.spec.ros is None or self.popen is None or time.monotonic() - self.born > _LOADING:
             return False
-        return not _catches(self.popen.pid, signal.SIGTERM)
+        return not catches(self.popen.pid, signal.SIGTERM)
 
     def signal_group(self, number: int) -> None:
         if self.popen is None:
@@ -345,7 +345,7 @@ class Supervisor:
             self.screen.line("launch", text, error=bad, bad=bad)
 
 
-def _catches(pid: int, number: int) -> bool:
+def catches(pid: int, number: int) -> bool:
     """Whether a process has a handler for a signal; True if that cannot be seen."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()

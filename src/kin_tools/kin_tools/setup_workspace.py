@@ -13,6 +13,7 @@ import fcntl
 import hashlib
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -287,7 +288,7 @@ class Workspace:
         if not changed:
             return
         names = [name for name, _ in changed]
-        if "kin_interfaces" in names:
+        if {"kin_interfaces", *(folder.name for folder in self._interop())} & set(names):
             self._need_compiler()
         stamps.mkdir(parents=True, exist_ok=True)
         for name in names:
@@ -301,7 +302,12 @@ class Workspace:
         found = sorted(path.parent for path in (self.root / "src").glob("*/package.xml"))
         if (self.root / "launch" / "package.xml").exists():
             found.append(self.root / "launch")
-        return found
+        return [*self._interop(), *found]
+
+    def _interop(self) -> list[Path]:
+        """Standard interfaces that no wheel has; a ROS installation has the real ones."""
+        manifests = sorted((self.root / "src" / "interop").glob("*/package.xml"))
+        return [] if self.native else [path.parent for path in manifests]
 
     def _environment_key(self) -> str:
         return f"{sys.version_info[:2]}{os.environ.get('ROS_DISTRO', '') if self.native else ''}"
@@ -338,7 +344,9 @@ class Workspace:
                 )
             colcon = ["colcon"]
         command = [*colcon, "--log-base", str(self.cache / "colcon-log"), "build"]
-        command += ["--base-paths", str(self.root / "src"), str(self.root / "launch")]
+        # The folder of the standard interfaces tells colcon and rosdep to pass it by.
+        folders = [self.root / "src", self.root / "launch", *self._interop()]
+        command += ["--base-paths", *map(str, folders)]
         command += ["--build-base", str(self.build), "--install-base", str(self.install)]
         command += ["--symlink-install", "--packages-select", *names]
         command += [
@@ -375,28 +383,15 @@ class Workspace:
             raise SetupError(_explain_colcon(log, self.cache / "colcon-log" / "latest"))
 
     def _compiled_kernels(self) -> None:
-        """Drop compiled kernels whose package has changed.
-
-        numba notices a change of the file that holds a kernel, but not of a constant or a kernel
-        that it uses from another file.
-        """
-        stamps = self.cache / "numba-stamps"
-        stamps.mkdir(exist_ok=True)
+        """Drop compiled kernels whose sources have changed."""
+        folders = {}
         for folder in self._package_folders():
             name = package_name(folder)
-            modules = sorted((folder / name).rglob("*.py"))
-            if not modules:
-                continue
-            digest = _digest(modules, base=folder)
-            if _read(stamps / name) == digest:
-                continue
-            # numba names a folder of its cache after the folder of the source and a digest of its
-            # path; what kin_core holds is compiled into the kernels of all packages.
-            folders = {path.parent.name for path in modules}
-            for cached in (self.cache / "numba").glob("*"):
-                if name == "kin_core" or cached.name.rpartition("_")[0] in folders:
-                    shutil.rmtree(cached, ignore_errors=True)
-            _replace(stamps / name, digest)
+            if (folder / name).is_dir():
+                folders[name] = folder / name
+        script = Path(__file__).with_name("kernel_sources.py")
+        if folders:
+            runpy.run_path(str(script))["drop_stale_kernels"](self.cache, folders)
 
     # Locking -----------------------------------------------------------------------------------
 

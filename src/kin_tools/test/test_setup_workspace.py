@@ -385,41 +385,27 @@ def test_digest_of_a_python_package(tmp_path):
     assert source_digest(package) != changed
 
 
-def test_compiled_kernels_are_dropped_with_their_sources(clone):
-    for name in ("kin_core", "alpha", "beta"):
-        package = clone / "src" / name
-        (package / name / "deep").mkdir(parents=True)
-        (package / "package.xml").write_text(f"<package><name>{name}</name></package>")
-        (package / name / "deep" / "a.py").write_text("1")
-    workspace = Workspace(clone, native=False, dev=False)
-    workspace.cache.mkdir()
-    workspace._compiled_kernels()
-    cache = workspace.cache / "numba"
-
-    def fill():
-        for name in ("alpha_12ab", "beta_12ab", "deep_77"):
-            (cache / name).mkdir(parents=True, exist_ok=True)
-
-    def left():
-        return sorted(path.name for path in cache.iterdir())
-
-    fill()
-    workspace._compiled_kernels()
-    assert left() == ["alpha_12ab", "beta_12ab", "deep_77"]
-    (clone / "src/beta/beta/b.py").write_text("K = 2")
-    workspace._compiled_kernels()
-    assert left() == ["alpha_12ab"]
-    fill()
-    (clone / "src/kin_core/kin_core/deep/a.py").write_text("K = 2")
-    workspace._compiled_kernels()
-    assert left() == []
-
-
 def test_package_names(tmp_path):
     assert package_name(ROOT / "src" / "kin_core") == "kin_core"
     (tmp_path / "package.xml").write_text("<package/>")
     with pytest.raises(setup_workspace.SetupError, match="no valid <name>"):
         package_name(tmp_path)
+
+
+def test_standard_interfaces_are_built_beside_the_wheels_alone():
+    """A ROS installation has the real packages, which ours would hide."""
+
+    def built(native):
+        folders = Workspace(ROOT, native=native, dev=False)._package_folders()
+        return {package_name(folder) for folder in folders}
+
+    assert built(False) - built(True) == {
+        "control_msgs",
+        "moveit_msgs",
+        "object_recognition_msgs",
+        "tf2_msgs",
+    }
+    assert "kin_interfaces" in built(True)
 
 
 # With the real colcon ----------------------------------------------------------------------------

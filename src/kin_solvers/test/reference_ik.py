@@ -2,7 +2,7 @@
 
 Closed forms for arms with a spherical wrist and for arms like Universal Robots'; for the others
 Newton's method from very many random starts. Nothing here uses the search, its equations or its
-certificates. ``python -m benchmarks.baselines.cuik_reference_ik 1000`` compares ten arms at 1000
+certificates. ``python src/kin_solvers/test/reference_ik.py 1000`` compares ten arms at 1000
 poses each, a tenth of them near a singularity; with names behind it only these arms.
 """
 
