@@ -93,6 +93,8 @@ def main(root: Path, target: Path) -> None:
         copy(inputs, root, target / "build")
         if folder.is_relative_to(root / "src") and not (folder / "setup.py").exists():
             copy(inputs, root, target / "interfaces")
+    for layer in ("interfaces", "build"):
+        copy(root.rglob("COLCON_IGNORE"), root, target / layer)
     for path in known.values():
         if path.name == "__init__.py":
             empty = target / "build" / path.relative_to(root)
