@@ -7,7 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ft_controller import voting
 from ft_controller.arm import Arm
+from ft_controller.follower import _take_down
 from ft_controller.planner import plan
 from ft_controller.plant import Plant
 from ft_controller.replica_group import warm
@@ -26,13 +28,17 @@ def warm_up_controller(arm: Arm, lower: Array, upper: Array) -> None:
         upper: Upper position limits, shape (n,) [rad].
     """
     warm()
+    voting.has(1, 0)
     posture = np.clip(np.full(arm.n, 0.1), lower, upper)
     plan(arm, posture, arm.end_effector(posture)[:2]).trajectory.sample(0.0)
+    _take_down(np.zeros((2, arm.n)), np.zeros(arm.n), np.ones(arm.n), 1.0, 1e-3)
 
 
 def warm_up_plant(plant: Plant) -> None:
     """Compile the simulated arm, or load it; the arm is not where it was afterwards."""
-    plant.step(np.zeros(plant.arm.n), 1e-3)
+    free = np.zeros(plant.arm.n)
+    plant.step(free, 1e-3)
+    plant.step(free, 1e-3, braking=free)
     plant.lock(0, True)
     plant.lock(0, False)
 

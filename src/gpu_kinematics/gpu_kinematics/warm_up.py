@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpu_kinematics import intrinsics  # noqa: F401 (rendered kernels are made from it)
 from gpu_kinematics.delta import Delta
 from gpu_kinematics.fleet import DemoFleet
 from gpu_kinematics.geometry import Geometry, Limits
@@ -30,6 +31,12 @@ def _warm_up_all() -> None:
         delta = Delta(geometry, limits, backend="cpu", threads=1)
         warm_up(delta)
         delta.warm(tuple(OPS))
+    for shape in ((3,), (3, 1)):
+        for read_only in (False, True):  # what comes in messages is not to be written to
+            batch = np.zeros(shape)
+            batch.flags.writeable = not read_only
+            for status in (True, False):
+                delta.fk(batch, status=status)
     move = Move(kind="adept_cycle", max_velocity=1.0, max_acceleration=10.0, max_jerk=1000.0)
     DemoFleet(delta, 4, 0.3, move).at(0.0)
 

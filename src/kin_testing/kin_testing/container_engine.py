@@ -19,13 +19,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["BASE", "Engine", "NoEngine", "install_engine", "make_base", "open_engine"]
+__all__ = [
+    "BASE",
+    "REAL_TIME_GROUPS",
+    "Engine",
+    "NoEngine",
+    "install_engine",
+    "make_base",
+    "open_engine",
+]
 
 #: The image that the Dockerfile begins with.
 BASE = "debian:bookworm-slim"
 _SUITE = "bookworm"
 #: Debian packages that an engine of our own needs.
 _PACKAGES = ("docker.io", "docker-compose", "runc", "iptables", "debootstrap", "iproute2")
+#: Kernels that divide real time among groups of processes (cgroup v1) have this file.
+REAL_TIME_GROUPS = Path("/sys/fs/cgroup/cpu/cpu.rt_runtime_us")
 _ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -186,6 +196,8 @@ def _started(folder: Path, client: str) -> Iterator[Engine]:
     words += ["--iptables=false", "--ip6tables=false", "--storage-driver", "overlay2"]
     # The hard limit of open files may be lower than what the engine asks for by itself.
     words += ["--default-ulimit", "nofile=1024:1024"]
+    if REAL_TIME_GROUPS.exists():  # no container may ask for real time unless the engine may
+        words += ["--cpu-rt-runtime", "900000"]
     engine = Engine(client, address, own=True)
     with (
         open(folder / "dockerd.log", "w") as log,
@@ -234,8 +246,8 @@ def make_base(engine: Engine, folder: Path, tag: str = BASE) -> None:
     if _SUITE not in archive or not shutil.which("debootstrap"):
         raise NoEngine(f"no {BASE} is here, and no archive of Debian {_SUITE} to make it from")
     root = folder / "base"
-    words = ["debootstrap", "--variant=minbase", "--include=ca-certificates", _SUITE, root]
-    engine.execute([*words, archive[_SUITE]], timeout=600.0)
+    words = ["debootstrap", "--variant=minbase", "--include=ca-certificates", _SUITE]
+    engine.execute([*words, root, archive[_SUITE]], timeout=600.0)
     for name in ("usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/locale"):
         shutil.rmtree(root / name, ignore_errors=True)
     for name in ("var/cache/apt", "var/lib/apt/lists", "var/log"):
