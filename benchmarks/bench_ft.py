@@ -19,7 +19,18 @@ from numba import njit
 from benchmarks.baselines import ft_table1 as paper
 from benchmarks.baselines.ft_field import MASKED, PERIOD, Field, settle
 from benchmarks.harness import Bench
-from ft_controller import Arm, Fault, Limits, Plant, ReplicaGroup, State, Timing, dynamics, plan
+from ft_controller import (
+    Arm,
+    Fault,
+    Limits,
+    Plant,
+    ReplicaGroup,
+    State,
+    Timing,
+    dynamics,
+    plan,
+    planar,
+)
 from ft_controller.voting import Comparison
 
 #: What a processor may be blamed for that is only slow.
@@ -73,7 +84,7 @@ def accuracy(bench: Bench) -> None:
 def _many(links, q, v, a, work, tau, count):
     for _ in range(count):
         q[0] += 1e-12
-        dynamics.newton_euler_into(links, q, v, a, work, tau)
+        planar.newton_euler_into(links, q, v, a, work, tau)
 
 
 def speed(bench: Bench) -> None:
@@ -88,7 +99,7 @@ def speed(bench: Bench) -> None:
         model, data = pinocchio_model(arm)
         random = np.random.default_rng(n)
         q, v, a = random.uniform(-1, 1, (3, n))
-        work, tau = np.empty(n, dynamics.WORK), np.empty(n)
+        work, tau = np.empty(n, planar.WORK), np.empty(n)
         mine = q.copy()
 
         def ours(arm=arm, q=mine, v=v, a=a, work=work, tau=tau):

@@ -46,6 +46,7 @@ from kin_ros.client import Client, open_client
 from kin_ros.executor import make_executor
 from kin_ros.messages import find_type, to_plain
 from kin_ros.qos import COMMAND, STATE
+from kin_ros.status import outcome_of
 from kin_testing.fuzz import (
     FuzzReport,
     fuzz_action,
@@ -180,8 +181,9 @@ def echo(stack: RunningStack, folder: Path) -> Iterator[dict[str, str]]:
     asked = measured()
     for system, question in asked.items():
         answer = call(stack.client, question)
-        if answer.status.code != 0:
-            raise RuntimeError(f"{question.exchange.name}: {answer.status.message}")
+        outcome = outcome_of(answer)
+        if not outcome.good:
+            raise RuntimeError(f"{question.exchange.name}: {outcome.message}")
         (folder / system).write_bytes(serialize_message(answer))
         names[system] = f"/echo/{system}"
         services.append((names[system], question.exchange.kind, system))
@@ -406,8 +408,9 @@ class Soaker(threading.Thread):
                 except KinError as error:
                     self.lost.append(f"{service}: {error}")
                     continue
-                if answer.status.code != 0:
-                    self.failed.append(f"{service}: {answer.status.message}")
+                outcome = outcome_of(answer)
+                if not outcome.good:
+                    self.failed.append(f"{service}: {outcome.message}")
 
 
 def soak(bench: Bench, stack: RunningStack) -> None:

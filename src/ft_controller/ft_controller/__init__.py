@@ -21,6 +21,7 @@ from ft_controller.planner import Plan, plan
 from ft_controller.plant import Plant
 from ft_controller.replica_group import ReplicaGroup, Tick
 from ft_controller.safety_supervisor import State
+from ft_controller.spatial_arm import SpatialArm
 from ft_controller.timing import Timing
 from ft_controller.trajectory import Trajectory
 from kin_core.versions import version_of
@@ -41,6 +42,7 @@ __all__ = [
     "ReplicaError",
     "ReplicaGroup",
     "ScheduleError",
+    "SpatialArm",
     "State",
     "Tick",
     "Timing",

@@ -17,11 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from ft_controller.atomics import checksum, combine, fence, load_acquire, store_release
 from ft_controller.dynamics import JOINT
-from ft_controller.records import record
+from ft_controller.records import Records, Words, record
 from ft_controller.voting import Comparison
 
 __all__ = [
@@ -44,8 +43,6 @@ __all__ = [
     "write_message",
 ]
 
-Words = NDArray[np.int64]
-Records = NDArray[np.void]
 
 MIN_PROCESSORS = 3
 MAX_PROCESSORS = 16

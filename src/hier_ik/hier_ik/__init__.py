@@ -2,10 +2,11 @@
 
 from hier_ik.abstraction import Properness, check_proper, encapsulate, substitute
 from hier_ik.decompose import Component, Decomposition, decompose
+from hier_ik.elements import Goal, Joint, Link, Sublinkage, frame
 from hier_ik.errors import HierError, LinkageError
 from hier_ik.files import apply_edits, dump_linkage, load_linkage
 from hier_ik.joints import JOINT_TYPES, JointType
-from hier_ik.linkage import Goal, Joint, Link, Linkage, Sublinkage, frame
+from hier_ik.linkage import Linkage
 from hier_ik.mjcf import load_mjcf_linkage
 from hier_ik.solver import MODES, Residual, Solution, Solver, SolverOptions
 from hier_ik.spanning import assign_roles

@@ -10,13 +10,13 @@ import numpy as np
 from geometry_msgs.msg import PoseStamped
 from kin_interfaces.action import SolveHier
 from kin_interfaces.msg import HierComponent, HierGoal, HierProblem, HierResidual
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
 from hier_ik.abstraction import Properness
 from hier_ik.decompose import Decomposition
 from hier_ik.linkage import Linkage
 from hier_ik.solver import MODES, Solution, Solver
+from hier_ik.tables import Array
 from kin_core import checks
 from kin_core.errors import InvalidInput
 from kin_core.task import Progress
@@ -27,8 +27,6 @@ __all__ = [
     "feedback", "fill_counts", "fill_decomposition", "fill_properness", "fill_solution",
     "joint_state", "mode", "put_drag", "put_goal", "solve_arguments", "start_values",
 ]  # fmt: skip
-
-Array = NDArray[np.float64]
 
 
 # ---- questions ------------------------------------------------------------------------------

@@ -33,9 +33,9 @@ from hier_ik.parameters import HierParameters
 from hier_ik.solver import Solver
 from hier_ik.sources import (
     TOWERS,
+    linkage_from,
     linkage_from_file,
     linkage_from_folder,
-    linkage_from_text,
     preset_tower,
 )
 from hier_ik.urdf import load_urdf_linkage
@@ -62,6 +62,7 @@ class HierNode(KinNode[HierParameters]):
         super().__init__("hier_ik", HierParameters, **arguments)
         self._lock = threading.RLock()
         self._solver: Solver | None = None
+        self._kept: dict[str, tuple[Solver, int, Solver]] = {}  # by mode, for requests
         self._loop: PeriodicLoop | None = None
         self._demo = CircleDemo(0.0)
         self._warned: set[str] = set()  # sentences on the running linkage that were said
@@ -116,6 +117,7 @@ class HierNode(KinNode[HierParameters]):
         """Forget the linkage."""
         with self._lock:
             self._solver = None
+            self._kept.clear()
 
     def parameters_changed(self, old: HierParameters, new: HierParameters) -> None:
         """Take up new solver options, or another built-in motion."""
@@ -219,9 +221,7 @@ class HierNode(KinNode[HierParameters]):
             folder = self.parameters.linkage_folder
             linkage = linkage_from_folder(folder, request.path, request.closures)
         else:
-            linkage = linkage_from_text(
-                yaml=request.yaml, urdf=request.urdf, mjcf=request.mjcf, closures=request.closures
-            )
+            linkage = linkage_from(given[0], getattr(request, given[0]), request.closures)
         task.check()
         with self._lock:
             solver = self._take(linkage)
@@ -270,14 +270,13 @@ class HierNode(KinNode[HierParameters]):
         p = self.parameters
         mode = conversions.mode(problem)
         arguments = conversions.solve_arguments(problem, p.tolerance, p.max_iterations)
-        live, linkage, seen = self._copy()
-        solver = Solver(linkage, mode, p.options)
+        live, solver, seen = self._solver_of_its_own(mode)
         for i, goal in enumerate(problem.goals):
             conversions.put_goal(solver, goal, f"goals[{i}]")
-        solver.set_values(conversions.start_values(linkage, problem))
+        solver.set_values(conversions.start_values(solver.linkage, problem))
         with task:
             solution = solver.solve(task=task, **arguments)
-        conversions.fill_solution(response, linkage, solution)
+        conversions.fill_solution(response, solver.linkage, solution)
         if problem.keep and solution.code not in (StatusCode.CANCELLED, StatusCode.TIMEOUT):
             with self._lock:
                 if self._solver is not live or len(live.linkage.journal) != seen:
@@ -289,9 +288,10 @@ class HierNode(KinNode[HierParameters]):
 
     def _check(self, request: Any, task: Task) -> Any:
         response = CheckAbstraction.Response()
-        _, linkage, _ = self._copy()
+        _, solver, _ = self._solver_of_its_own(self.parameters.mode)
+        solver.store()
         found = check_proper(
-            linkage,
+            solver.linkage,
             request.sublinkage,
             samples=int(request.samples) or 100,
             seed=int(request.seed),
@@ -303,13 +303,24 @@ class HierNode(KinNode[HierParameters]):
 
     # ---- inside -----------------------------------------------------------------------------
 
-    def _copy(self) -> tuple[Solver, Linkage, int]:
-        """The running solver, a copy of its linkage as it stands, and how often it was edited."""
+    def _solver_of_its_own(self, mode: str) -> tuple[Solver, Solver, int]:
+        """The running solver, another at its posture, and how often its linkage was edited.
+
+        Nothing is built anew unless the linkage was edited or the mode is a new one.
+        """
         with self._lock:
             live = self._need()
             live.refresh()
+            seen = len(live.linkage.journal)
+            if mode == live.mode:
+                return live, live.copy(), seen
             live.store()
-            return live, live.linkage.copy(), len(live.linkage.journal)
+            linkage, kept = live.linkage.copy(), self._kept.get(mode)
+        if kept is None or kept[0] is not live or kept[1] != seen:
+            kept = self._kept[mode] = (live, seen, Solver(linkage, mode, self.parameters.options))
+        solver = kept[2].copy()
+        solver.stand_like(linkage)
+        return live, solver, seen
 
     def _take(self, linkage: Linkage) -> Solver:
         """Make a linkage the running one; if it is refused the old one stays."""

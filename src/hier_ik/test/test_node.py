@@ -350,3 +350,24 @@ goals:
     assert sizes["elbow"].met
     if not sizes["tip"].met:
         assert "later rounds" in answer.status.message
+
+
+def test_a_request_on_the_same_linkage_builds_nothing(ros, monkeypatch):
+    """Not even in another mode, once that has been asked for; a posture that was moved counts."""
+    ros.add(HierNode, {"blocks": 2, "rate": 1.0})
+    modes = ("", "flat_structured")
+    first = question(goals=[goal_at(0.2, 1.5)], keep=True)
+    ros.call(SolveHierIK, "/hier_ik/solve", first)
+    for mode in modes:
+        ros.call(SolveHierIK, "/hier_ik/solve", question(mode=mode))
+
+    def build(*arguments):
+        raise AssertionError("built anew")
+
+    monkeypatch.setattr("hier_ik.solver.compile_linkage", build)
+    for mode in modes:
+        request = question(goals=[goal_at(-0.2, 1.4)], mode=mode)
+        answer = ros.call(SolveHierIK, "/hier_ik/solve", request)
+        assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+        still = ros.call(SolveHierIK, "/hier_ik/solve", question(mode=mode))
+        assert still.status.iterations <= 1  # the running state, which no request has moved

@@ -43,7 +43,9 @@ def test_every_interface_is_part_of_a_published_type():
         package, kind, title = name.split("/")
         described = Path(get_package_share_directory(package), kind, f"{title}.json").read_text()
         compared |= {entry["type_name"] for entry in json.loads(described)["type_hashes"]}
-    files = [path for path in ROOT.glob("src/interop/*/*/*.*") if path.suffix[1:] == path.parent.name]
+    files = [
+        path for path in ROOT.glob("src/interop/*/*/*.*") if path.suffix[1:] == path.parent.name
+    ]
     ours = {f"{p.parents[1].name}/{p.parent.name}/{p.stem}" for p in files}
     assert len(ours) > 15
     assert ours <= compared

@@ -5,6 +5,7 @@ from kin_core.versions import version_of
 __all__ = [
     "checks",
     "errors",
+    "inertia",
     "interrupts",
     "loop",
     "mailbox",

@@ -21,9 +21,9 @@ from rclpy.serialization import serialize_message
 from rclpy.task import Future
 
 from kin_ros.qos import profile
+from kin_ros.status import outcome_of
 from kin_testing.malformed import Fuzzer
 from kin_testing.malformed_parameters import ParameterDraw
-from kin_tools.call import status_text
 
 if TYPE_CHECKING:
     from kin_ros.client import Client
@@ -39,9 +39,10 @@ class FuzzReport:
         name: Of the service, action or topic.
         sent: Messages sent.
         answered: Answers that came.
-        codes: How often each status came; "answer" where the answer has no status.
+        codes: How often each code came; "answered" where the answer has none.
         unanswered: Numbers of those without an answer.
         sentences: The first message of each INTERNAL_ERROR, with the number of its request.
+            MoveIt's name for it is CRASH.
     """
 
     name: str
@@ -54,14 +55,11 @@ class FuzzReport:
     def take(self, number: int, answer: Any) -> None:
         """Note an answer."""
         self.answered += 1
-        status: Any = getattr(answer, "status", None)
-        if not hasattr(status, "code"):
-            self.codes["answer"] += 1
-            return
-        name = status_text(status.code)
+        outcome = outcome_of(answer)
+        name = "INTERNAL_ERROR" if outcome.name == "CRASH" else outcome.name
         self.codes[name] += 1
         if name == "INTERNAL_ERROR" and len(self.sentences) < 20:
-            self.sentences.setdefault(status.message[:200], number)
+            self.sentences.setdefault(outcome.message[:200], number)
 
     def __str__(self) -> str:
         counts = ", ".join(f"{count} {name}" for name, count in self.codes.most_common())

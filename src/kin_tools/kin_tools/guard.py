@@ -10,12 +10,13 @@ kernel ends the direct children (PR_SET_PDEATHSIG).
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import psutil
 
@@ -50,57 +51,31 @@ def die_with_parent(parent: int) -> None:
         os._exit(125)
 
 
-def end_descendants(patience: float = 1.0, spare: Iterable[int] = ()) -> list[int]:
+def end_descendants(patience: float = 1.0) -> list[int]:
     """End everything below this process: SIGTERM, then SIGKILL for what is left.
 
     Args:
         patience: Time from SIGTERM to SIGKILL [s].
-        spare: Process ids to leave alone.
 
     Returns:
         The process ids that were ended.
     """
-    spared = set(spare)
     ended: set[int] = set()
-    deadline = time.monotonic() + patience
-    signalled: set[int] = set()
+    started = time.monotonic()
     while True:
-        alive = [
-            child
-            for child in psutil.Process().children(recursive=True)
-            if child.pid not in spared and child.is_running()
-        ]
-        _reap(child.pid for child in alive)
-        alive = [child for child in alive if _is_alive(child)]
-        if not alive:
+        # Orphans have become our children, so waiting collects them too.
+        _, alive = psutil.wait_procs(psutil.Process().children(recursive=True), timeout=0.0)
+        waited = time.monotonic() - started
+        if not alive or waited > patience + 5.0:  # in an uninterruptible wait of the kernel
             return sorted(ended)
-        late = time.monotonic() >= deadline
         for child in alive:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if waited >= patience:
+                    child.kill()
+                elif child.pid not in ended:
+                    child.terminate()
             ended.add(child.pid)
-            if late or child.pid not in signalled:
-                signalled.add(child.pid)
-                try:
-                    child.kill() if late else child.terminate()
-                except psutil.NoSuchProcess:
-                    continue
-        if time.monotonic() > deadline + 5.0:  # in an uninterruptible wait of the kernel
-            return sorted(ended)
         time.sleep(0.02)
-
-
-def _is_alive(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-def _reap(pids: Iterable[int]) -> None:
-    for pid in pids:
-        try:
-            os.waitpid(pid, os.WNOHANG)
-        except ChildProcessError:
-            continue
 
 
 class Front:

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from kin_core.errors import InvalidInput
 from kin_tools import launch
 from kin_tools.check import read_questions
 from kin_tools.claims import NameTaken, claim_names
-from kin_tools.errors import ArgumentProblem
+from kin_tools.errors import ArgumentProblem, did_you_mean
 from kin_tools.guard import Front
 from kin_tools.launch import find_launch_file, parse_launch_arguments
 from kin_tools.native import monitored_names, native_launcher, run_native
@@ -60,8 +59,7 @@ def _read_stack(file: Path, arguments: dict[str, str], quiet: bool) -> _Stack:
     plan = load_launch_file(file, arguments)
     known = [argument.name for argument in show_arguments(file)]
     for name in plan.unused:
-        close = get_close_matches(name, known, 1)
-        hint = f"; did you mean {close[0]}?" if close else ""
+        hint = did_you_mean(name, known, "{}")
         raise ArgumentProblem(name, f"is not an argument{hint} (there are {', '.join(known)})")
     return _Stack(
         lambda lifeline: make_supervisor(plan.processes, lifeline, quiet=quiet).run(),
@@ -141,7 +139,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     if not options.launch_file:
         try:
-            compile_kernels(stack.programs, lambda line: print(f"kinstack: {line}", flush=True))
+            compile_kernels(stack.programs)
         except KeyboardInterrupt:
             print("kinstack: interrupted", file=sys.stderr)
             return 130
