@@ -35,7 +35,7 @@ if [ "$1" = up ] && [ -n "${KINSTACK_NAMESPACE:-}" ]; then
 fi
 if [ -f "/opt/ros/${ROS_DISTRO:-jazzy}/setup.bash" ] && [ "${KINSTACK_WHEELS:-}" != 1 ]; then
   # A file for bash, which uses variables that need not be set; and it asks for discovery on the whole network.
-  exec bash -c 'range=${ROS_AUTOMATIC_DISCOVERY_RANGE:-LOCALHOST}
+  exec bash -c 'range=${ROS_AUTOMATIC_DISCOVERY_RANGE:-SYSTEM_DEFAULT}
     . "/opt/ros/${ROS_DISTRO:-jazzy}/setup.bash"
     export ROS_AUTOMATIC_DISCOVERY_RANGE=$range
     exec "$@"' entrypoint "$kinstack" "$@"

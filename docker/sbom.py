@@ -40,6 +40,8 @@ def python_packages(root: Path) -> Iterator[dict[str, Any]]:
     lock = locked((root / "requirements.lock").read_text())
     sites = [str(path) for path in root.glob(".venv*/lib/python3.*/site-packages")]
     for found in distributions(path=sites):
+        if found.read_text("WHEEL") is None:  # a part of another package, as those of ROS have
+            continue
         name, version = normal(found.metadata["Name"]), found.version
         yield {
             "type": "library",

@@ -30,6 +30,11 @@ HARDENED = (
     *("--read-only", "--tmpfs", "/tmp:mode=1777,size=1g", "--cap-drop", "ALL"),
     *("--security-opt", "no-new-privileges:true", "--memory", "3g", "--pids-limit", "512"),
 )
+#: Discovery and transports as ROS has them without the image's profile.
+PLAIN = (
+    *("--env", "FASTRTPS_DEFAULT_PROFILES_FILE="),
+    *("--env", "ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST"),
+)
 READY = ("/stack_monitor/check_ready", "kin_interfaces/srv/CheckReady")
 #: ROS domains for containers on the host's network.
 DOMAINS = itertools.count(81)
@@ -162,7 +167,8 @@ def test_the_image_says_what_it_is_and_what_is_in_it(engine, image):
     program = (
         "import importlib.metadata as m, re; print('\\n'.join('pkg:pypi/%s@%s' % "
         "(re.sub(r'[-_.]+', '-', d.metadata['Name']).lower(), d.version) for d in "
-        "m.distributions(path=[p for p in __import__('sys').path if '.venv' in p])))"
+        "m.distributions(path=[p for p in __import__('sys').path if '.venv' in p])"
+        " if d.read_text('WHEEL')))"
     )
     there = set(once(engine, image, "shell", "python", "-c", program).stdout.split())
     assert there == {purl for purl in listed if purl.startswith("pkg:pypi/")}
@@ -328,7 +334,7 @@ def test_sigterm_ends_everything_and_leaves_no_shared_memory(engine, image):
     domain = next(DOMAINS)
     before = {path.name for path in Path("/dev/shm").iterdir()}
     options = ("--network", "host", "--ipc", "host", "--env", f"ROS_DOMAIN_ID={domain}")
-    options += ("--env", "FASTDDS_BUILTIN_TRANSPORTS=DEFAULT")
+    options += PLAIN
     with container(engine, image, options=options) as running:
         running.wait_healthy()
         during = {path.name for path in Path("/dev/shm").iterdir()} - before
@@ -339,7 +345,9 @@ def test_sigterm_ends_everything_and_leaves_no_shared_memory(engine, image):
             assert lost.returncode == 1
             assert "share no memory" in lost.stderr
             assert "uid 1000" in lost.stderr
-            told = outside(*READY, "{}", domain=domain, FASTDDS_BUILTIN_TRANSPORTS="UDPv4")
+            advice = {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4"}
+            advice |= {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"}
+            told = outside(*READY, "{}", domain=domain, **advice)
             assert yaml.safe_load(told.stdout)["ready"] is True
         assert running.stop() == 0
         assert "supervisor was ended" not in running.logs()
@@ -383,7 +391,7 @@ def test_two_networks_find_each_other_only_when_asked_to(engine, image):
         return running.kinstack("call", *question, check=False).returncode == 0
 
     for peers, found in (((), False), (("10.214.0.2", "10.214.0.1"), True)):
-        extra = [("--env", f"ROS_STATIC_PEERS={peer}") for peer in peers] or [(), ()]
+        extra = [(*PLAIN, "--env", f"ROS_STATIC_PEERS={peer}") for peer in peers] or [(), PLAIN]
         with (
             container(engine, image, "sleep", "600", options=(*options, *extra[0])) as first,
             container(engine, image, "sleep", "600", options=(*options, *extra[1])) as second,
@@ -451,7 +459,7 @@ def test_the_ros_image_starts_its_nodes_by_ros2_launch(engine, native_image):
             "python3 -m kin_tools.launch" in commands
         )  # what the stand-in's `ros2 launch` becomes
         ranges = running.execute("sh", "-c", "cat /proc/[0-9]*/environ | tr '\\0' '\\n'").stdout
-        assert "ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST" in ranges
+        assert "ROS_AUTOMATIC_DISCOVERY_RANGE=SYSTEM_DEFAULT" in ranges
         assert "ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET" not in ranges
         assert yaml.safe_load(running.kinstack("call", *READY, "{}").stdout)["ready"] is True
         assert (

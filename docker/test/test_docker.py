@@ -159,8 +159,8 @@ def test_build_layer_is_what_colcon_builds_from(layers):
         layer = layers / "build" / "src" / folder.name
         assert source_digest(layer) == source_digest(folder), folder.name
     assert (layers / "interfaces/src/kin_interfaces/CMakeLists.txt").exists()
-    for path in (layers / "build").rglob("*.py"):
-        assert path.name == "setup.py" or path.read_text() == ""
+    for path in (layers / "build").rglob("__init__.py"):
+        assert path.read_text() == ""
 
 
 def test_bill_of_materials_reads_the_lock():
@@ -242,8 +242,8 @@ def test_compose_services_are_hardened():
         assert service["cap_drop"] == ["ALL"], name
         assert service["security_opt"] == ["no-new-privileges:true"], name
         assert {"mem_limit", "pids_limit", "user", "tmpfs"} <= service.keys(), name
-        # Memory of the host would be shared with other users, which shows topics and loses data.
-        assert "ipc" not in service, name
+        # A user of the host can be named where memory is shared: others see topics and get no data.
+        assert "KINSTACK_UID" in service["user"], name
 
 
 def test_compose_files_suit_the_tool_of_debian():

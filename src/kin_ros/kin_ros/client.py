@@ -176,7 +176,10 @@ def foreign_memory(folder: Path = _SHARED) -> str:
     Returns:
         A sentence; empty if that cannot be the reason.
     """
-    if os.environ.get("FASTDDS_BUILTIN_TRANSPORTS", "").upper().startswith("UDP"):
+    reach = os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "").upper()
+    transports = os.environ.get("FASTDDS_BUILTIN_TRANSPORTS", "").upper()
+    # With LOCALHOST the middleware chooses the transports by itself, memory among them.
+    if reach != "LOCALHOST" and transports.startswith("UDP"):
         return ""
     owners = set()
     for path in folder.glob("fastrtps_port*"):
@@ -188,8 +191,8 @@ def foreign_memory(folder: Path = _SHARED) -> str:
     names = ", ".join(str(owner) for owner in others)
     return (
         f"ROS programs of other users run here (uid {names}; yours is {os.geteuid()}), and"
-        " different users share no memory. If it is one of theirs, set"
-        " FASTDDS_BUILTIN_TRANSPORTS=UDPv4 for this command, or be the same user"
+        " different users share no memory. If it is one of theirs, be the same user, or set"
+        " ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET FASTDDS_BUILTIN_TRANSPORTS=UDPv4 for this command"
     )
 
 

@@ -99,4 +99,7 @@ def test_owners_of_shared_memory(tmp_path, monkeypatch):
     assert f"uid {owner}; yours is {owner + 1}" in said
     assert "FASTDDS_BUILTIN_TRANSPORTS=UDPv4" in said
     monkeypatch.setenv("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    assert foreign_memory(tmp_path) == said  # it has no effect there
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET")
     assert foreign_memory(tmp_path) == ""
