@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from kin_core import checks
 from kin_core.task import Task
 from kin_solvers import border
-from kin_solvers.errors import SettingsError
+from kin_solvers.errors import RequestError, SettingsError, own_errors
 from kin_solvers.manifold import Manifold
 from kin_solvers.mechanism import MAX_MAGNITUDE, Mechanism
 from kin_solvers.settings import Settings
@@ -71,7 +71,12 @@ class AllIK:
         """One sentence for people: postures, turns, curves."""
         if self.manifold.complete and len(self.manifold.lower) == 0:
             return "proven: no configuration within the ranges reaches the pose"
-        parts = [self._postures(), self._curves(), self._surfaces()]
+        curve, more = " (self-motion of dimension 1)", f" of dimension {self.dimension}"
+        parts = [
+            self._postures(),
+            self._self_motions(1, f"a curve{curve}", f"curves{curve}"),
+            self._self_motions(2, f"a self-motion{more}", f"self-motions{more}"),
+        ]
         text = ", and ".join(p for p in parts if p) or "no configuration found"
         if not self.manifold.complete:
             return f"{text}; {self.manifold.message}"
@@ -96,21 +101,14 @@ class AllIK:
         sure = int(self.certified[mine].sum())
         return f"{text}, {'all' if sure == answers else sure} certified"
 
-    def _curves(self) -> str:
-        numbers = self._numbers(1)
+    def _self_motions(self, dimension: int, one: str, several: str) -> str:
+        """Curves, or larger sets, and how many samples stand for them."""
+        numbers = self._numbers(dimension)
         if len(numbers) == 0:
             return ""
         samples = int(np.isin(self.components, numbers).sum())
-        what = "a curve" if len(numbers) == 1 else f"{len(numbers)} curves"
-        return f"{what} (self-motion of dimension 1), {samples} samples"
-
-    def _surfaces(self) -> str:
-        numbers = self._numbers(2)
-        if len(numbers) == 0:
-            return ""
-        samples = int(np.isin(self.components, numbers).sum())
-        what = "a self-motion" if len(numbers) == 1 else f"{len(numbers)} self-motions"
-        return f"{what} of dimension {self.dimension}, {samples} sample{'s' * (samples != 1)}"
+        what = one if len(numbers) == 1 else f"{len(numbers)} {several}"
+        return f"{what}, {samples} sample{'s' * (samples != 1)}"
 
     def _doubt(self) -> str:
         """What is not proven."""
@@ -214,7 +212,7 @@ def _turns(arm: Mechanism, points: Array) -> tuple[Array, NDArray[np.int64]]:
                 [min(max(x + _TWO_PI * k, v.lower), v.upper) for k in range(first, last + 1)]
             )
         total = math.prod(len(c) for c in choices)
-        with border.own_errors():
+        with own_errors(RequestError):
             checks.count("solutions with all turns", len(result) + total, MAX_ANSWERS)
         for combination in itertools.product(*choices):
             result.append(combination)

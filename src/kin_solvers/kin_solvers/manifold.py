@@ -240,23 +240,19 @@ class Manifold:
         count = border.whole("count", count, 0, MAX_REFINED, RequestError)
         n = len(self.lower)
         size = len(self.mechanism.variables)
-        if n == 0 or count <= 0:
-            return np.empty((0, size)), np.empty(0, dtype=np.int64)
         system = System.of(self.mechanism)
         equations = Equations(system)
         unit = system.unit
         points, labels = [], []
         rng = np.random.default_rng(n)
-        for turn in range(count):
+        for turn in range(count if n else 0):
             i = (turn * n) // count if count <= n else turn % n
             blend = 0.5 if turn < n else rng.uniform(size=size)
             q = equations.newton(((1.0 - blend) * self.lower[i] + blend * self.upper[i]) * unit)
             if q is not None and self._near(q / unit, i) and self._in_range(q / unit):
                 points.append(q / unit)
                 labels.append(self.labels[i])
-        if not points:
-            return np.empty((0, size)), np.empty(0, dtype=np.int64)
-        return np.array(points), np.array(labels, dtype=np.int64)
+        return np.array(points).reshape(-1, size), np.array(labels, dtype=np.int64)
 
     def _in_range(self, q: Array) -> bool:
         return all(

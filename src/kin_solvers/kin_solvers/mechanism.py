@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -18,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kin_core import checks
-from kin_core.errors import InvalidInput
 from kin_core.rotations import inverse_transform
-from kin_solvers.errors import MechanismError, SizeError
+from kin_solvers import border
+from kin_solvers.errors import MechanismError, SizeError, own_errors
 
 __all__ = [
     "AXES",
@@ -37,6 +36,8 @@ Matrix = NDArray[np.float64]
 T = TypeVar("T")
 
 AXES = ("x", "y", "z")
+#: What a variable may be.
+KINDS = ("rotation", "translation")
 MAX_JOINTS_PER_LOOP = 14
 MAX_VARIABLES = 64
 MAX_LOOPS = 32
@@ -65,13 +66,9 @@ class Variable:
     upper: float = math.pi
 
     def __post_init__(self) -> None:
-        with _own_errors():
+        with own_errors(MechanismError):
             where = f"variables.{checks.title('variables.name', self.name)}"
-            if not isinstance(self.kind, str) or self.kind not in ("rotation", "translation"):
-                raise MechanismError(
-                    f"{where}.type",
-                    f"must be 'rotation' or 'translation', got {checks.shown(self.kind)}",
-                )
+            border.choice(f"{where}.type", self.kind, KINDS, MechanismError)
             lower = checks.number(f"{where}.range", self.lower)
             upper = checks.number(f"{where}.range", self.upper)
         _check_range(f"{where}.range", lower, upper)
@@ -111,10 +108,7 @@ class Motion:
 
     def __post_init__(self) -> None:
         for name, value in (("variable", self.variable), ("axis", self.axis), ("sign", self.sign)):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-                raise MechanismError(
-                    f"motion.{name}", f"must be a whole number, got {checks.shown(value)}"
-                )
+            border.whole(f"motion.{name}", value, -(1 << 63), refusal=MechanismError)
 
 
 @dataclass(frozen=True)
@@ -179,10 +173,8 @@ class Mechanism:
 
     def index(self, name: str) -> int:
         """Index of a variable by name."""
-        try:
+        with own_errors(MechanismError):
             checks.one_of("variable", name, self.names)
-        except InvalidInput as error:
-            raise MechanismError(error.field, error.problem) from None
         return self.names.index(name)
 
     def with_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> Mechanism:
@@ -194,8 +186,7 @@ class Mechanism:
         variables = list(self.variables)
         for name, ends in ranges.items():
             k = self.index(name)
-            with _own_errors():
-                lower, upper = checks.shape(f"variables.{name}.range", ends, (2,))
+            lower, upper = border.array(f"variables.{name}.range", ends, (2,), MechanismError)
             variables[k] = replace(variables[k], lower=float(lower), upper=float(upper))
         return replace(self, variables=tuple(variables))
 
@@ -223,14 +214,8 @@ class Mechanism:
         Returns:
             Homogeneous transform, shape (4, 4); the identity where the loop is closed.
         """
-        with _own_errors():
-            values = checks.shape("q", q, (len(self.variables),))
-        if isinstance(loop, bool) or not isinstance(loop, (int, np.integer)):
-            raise MechanismError("loop", f"must be a whole number, got {checks.shown(loop)}")
-        if not 0 <= loop < len(self.loops):
-            raise MechanismError(
-                "loop", f"must be between 0 and {len(self.loops) - 1}, got {checks.shown(loop)}"
-            )
+        values = border.array("q", q, (len(self.variables),), MechanismError)
+        border.whole("loop", loop, 0, len(self.loops) - 1, MechanismError)
         result = np.eye(4)
         for factor in self.loops[loop].factors:
             if isinstance(factor, Constant):
@@ -272,10 +257,7 @@ def translation(axis: int, distance: float) -> Matrix:
 
 def _transform(where: str, matrix: ArrayLike) -> Matrix:
     """A rigid transform, checked; shape (4, 4)."""
-    try:
-        result = checks.shape(where, matrix, (4, 4)).copy()
-    except InvalidInput as error:
-        raise MechanismError(error.field, error.problem) from None
+    result = border.array(where, matrix, (4, 4), MechanismError).copy()
     if np.abs(result).max() > MAX_MAGNITUDE:
         raise MechanismError(where, f"a length is larger than {MAX_MAGNITUDE:g} m")
     R = result[:3, :3]
@@ -291,21 +273,9 @@ def _transform(where: str, matrix: ArrayLike) -> Matrix:
     return result
 
 
-@contextmanager
-def _own_errors() -> Iterator[None]:
-    """Turn the errors of the common checks into those of this package."""
-    try:
-        yield
-    except MechanismError:
-        raise
-    except InvalidInput as error:
-        raise MechanismError(error.field, error.problem) from None
-
-
 def _check(mechanism: Mechanism) -> None:
     """Refuse what is no mechanism, with the place and the reason."""
-    with _own_errors():
-        checks.text("name", mechanism.name)
+    border.text("name", mechanism.name, MechanismError)
     variables = _several("variables", mechanism.variables, Variable, MAX_VARIABLES)
     loops = _several("loops", mechanism.loops, Loop, MAX_LOOPS)
     object.__setattr__(mechanism, "variables", variables)
@@ -317,8 +287,7 @@ def _check(mechanism: Mechanism) -> None:
         seen.add(variable.name)
     used: set[int] = set()
     for number, loop in enumerate(loops):
-        with _own_errors():
-            checks.text(f"loops[{number}].name", loop.name)
+        border.text(f"loops[{number}].name", loop.name, MechanismError)
         used |= _check_loop(f"loops[{number}] ({loop.name})", loop, len(variables))
     if mechanism.target is not None:
         object.__setattr__(mechanism, "target", _transform("target", mechanism.target))
@@ -358,10 +327,7 @@ def _check_range(where: str, lower: float, upper: float) -> None:
 
 
 def _check_loop(where: str, loop: Loop, count: int) -> set[int]:
-    if not isinstance(loop.closure, str) or loop.closure not in ("pose", "point"):
-        raise MechanismError(
-            f"{where}.closure", f"must be 'pose' or 'point', got {checks.shown(loop.closure)}"
-        )
+    border.choice(f"{where}.closure", loop.closure, ("pose", "point"), MechanismError)
     used: set[int] = set()
     factors = _several(f"{where}.chain", loop.factors, object, MAX_FACTORS)
     for k, factor in enumerate(factors):

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kin_core.checks import shown
-from kin_core.errors import InvalidInput
 from kin_core.rotations import exp_so3, inverse_transform, transform
 from kin_core.urdf import Closure, Urdf, UrdfJoint
 from kin_solvers import border
-from kin_solvers.errors import MechanismError, SizeError
+from kin_solvers.errors import MechanismError, SizeError, own_errors
 from kin_solvers.mechanism import (
     MAX_FACTORS,
     MAX_LOOPS,
@@ -29,6 +28,8 @@ Matrix = NDArray[np.float64]
 
 #: Largest multiplier of a joint that follows another.
 MAX_MULTIPLE = 4
+#: Closures that join the origins alone.
+_POINTS = ("spherical", "ball", "point")
 
 
 def arm_from_urdf(urdf: Urdf, target: ArrayLike, *, base: str = "", tip: str = "") -> Mechanism:
@@ -94,35 +95,24 @@ def loops_from_urdf(urdf: Urdf, closures: list[Closure]) -> Mechanism:
         shared = 0
         while shared < min(len(a), len(b)) and a[shared].name == b[shared].name:
             shared += 1
-        factors = builder.forward(a[shared:])
-        factors.append(Constant(np.asarray(closure.origin_a, dtype=np.float64)))
-        factors += _closure_motion(closure, builder)
-        factors.append(Constant(inverse_transform(np.asarray(closure.origin_b, dtype=np.float64))))
-        factors += builder.backward(b[shared:])
-        kind = "point" if closure.type in ("spherical", "ball", "point") else "pose"
-        if kind == "point":
-            factors = _from_point(closure, builder, a[shared:], b[shared:])
+        there = builder.forward(a[shared:])
+        motion = _closure_motion(closure, builder)
+        back = builder.backward(b[shared:])
+        at_a = Constant(np.asarray(closure.origin_a, dtype=np.float64))
+        from_b = Constant(inverse_transform(np.asarray(closure.origin_b, dtype=np.float64)))
+        kind = "point" if closure.type in _POINTS else "pose"
+        # A point is seen from frame b: the translation of from_b back there at_a is zero.
+        factors = (
+            [from_b, *back, *there, at_a]
+            if kind == "point"
+            else [*there, at_a, *motion, from_b, *back]
+        )
         loops.append(Loop(tuple(factors), kind, closure.name))
     return Mechanism(urdf.name, tuple(builder.variables), tuple(loops))
 
 
-def _from_point(
-    closure: Closure,
-    builder: _Builder,
-    a: list[UrdfJoint],
-    b: list[UrdfJoint],
-) -> list[Constant | Motion]:
-    """Point a seen from frame b: origin_b^-1 (chain b)^-1 (chain a) origin_a, translation zero."""
-    return [
-        Constant(inverse_transform(np.asarray(closure.origin_b, dtype=np.float64))),
-        *builder.backward(b),
-        *builder.forward(a),
-        Constant(np.asarray(closure.origin_a, dtype=np.float64)),
-    ]
-
-
 def _closure_motion(closure: Closure, builder: _Builder) -> list[Constant | Motion]:
-    if closure.type in ("fixed", "spherical", "ball", "point"):
+    if closure.type in ("fixed", *_POINTS):
         return []
     if closure.type in ("revolute", "continuous", "hinge"):
         index = builder.add(Variable(closure.name))
@@ -137,10 +127,8 @@ def _closure_motion(closure: Closure, builder: _Builder) -> list[Constant | Moti
 
 
 def _chain(urdf: Urdf, base: str, tip: str) -> list[UrdfJoint]:
-    try:
+    with own_errors(MechanismError):
         return urdf.chain(base, tip)
-    except InvalidInput as error:
-        raise MechanismError(error.field, error.problem) from None
 
 
 def _about(axis: Matrix, index: int, sign: int) -> list[Constant | Motion]:

@@ -74,8 +74,17 @@ class KinSolversNode(KinNode[CuikParameters]):
         self._playback_from = 0.0
         self.listen(JointState, "~/show", self._on_show, STATE)
         self._listening: set[str] = set()
-        self.serve(SolveManifold, "~/solve_manifold", self._solve_service)
-        self.serve_action(SolveManifoldAction, "~/solve_manifold", self._solve_action, feedback)
+        self.serve(
+            SolveManifold,
+            "~/solve_manifold",
+            lambda request, task: self._solve(request.problem, task, SolveManifold.Response()),
+        )
+        self.serve_action(
+            SolveManifoldAction,
+            "~/solve_manifold",
+            lambda goal, task: self._solve(goal.problem, task, SolveManifoldAction.Result()),
+            feedback,
+        )
         self.serve(SolveAllIK, "~/solve_all_ik", self._solve_all_ik)
         self.every(1.0 / self.parameters.playback_rate, self._play)
 
@@ -86,17 +95,7 @@ class KinSolversNode(KinNode[CuikParameters]):
 
     # Requests ------------------------------------------------------------------------------
 
-    def _solve_service(self, request: Any, task: Task) -> Any:
-        response = SolveManifold.Response()
-        self._solve(request.problem, task, response)
-        return response
-
-    def _solve_action(self, goal: Any, task: Task) -> Any:
-        result = SolveManifoldAction.Result()
-        self._solve(goal.problem, task, result)
-        return result
-
-    def _solve(self, problem: ManifoldProblem, task: Task, answer: Any) -> None:
+    def _solve(self, problem: ManifoldProblem, task: Task, answer: Any) -> Any:
         mechanism = read_mechanism(problem, self._urdf)
         settings = read_settings(problem, self.parameters)
         n = len(mechanism.variables)
@@ -120,6 +119,7 @@ class KinSolversNode(KinNode[CuikParameters]):
         self.diagnostics.value("boxes processed", float(manifold.counters.processed))
         if manifold.complete:
             self._show(manifold, message)
+        return answer
 
     def _solve_all_ik(self, request: Any, task: Task) -> Any:
         arm = read_arm(request, self._urdf)
