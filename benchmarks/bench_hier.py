@@ -56,6 +56,7 @@ def main(bench: Bench) -> None:
     _fifteen_blocks(bench)
     _over_blocks(bench)
     _steps_and_decomposition(bench)
+    _service(bench)
     if bench.peers:
         _peers(bench)
     else:
@@ -175,6 +176,56 @@ def _steps_and_decomposition(bench: Bench) -> None:
         linkage = tower(n)
         times = bench.interleave({"decompose": lambda x=linkage: decompose(x)}, repeats)
         bench.result(f"decompose_ms_{n}", 1e3 * times["decompose"].median, "ms")
+
+
+def _service(bench: Bench) -> None:
+    """hier_ik/solve of the tower over DDS, in turn with an empty node that answers the same."""
+    import rclpy
+    from kin_interfaces.msg import HierGoal, HierProblem
+    from kin_interfaces.srv import SolveHierIK
+    from rclpy.executors import SingleThreadedExecutor
+    from rclpy.serialization import serialize_message
+
+    from kin_ros.client import Client
+
+    goal = HierGoal(name="drag", priority=-1)
+    goal.target.position.x, goal.target.position.z = 0.4, 11.6
+    request = SolveHierIK.Request(problem=HierProblem(goals=[goal]))
+    runs = [sys.executable, "-c", "import sys; from hier_ik.node import main; sys.exit(main())"]
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    executor = SingleThreadedExecutor(context=context)
+    client = Client(rclpy.create_node("bench_hier", context=context), executor)
+    executor.add_node(client.node)
+    processes = [subprocess.Popen(runs)]
+
+    def ask(name: str) -> Any:
+        return client.call(name, SolveHierIK, request, wait=300.0, timeout=60.0)
+
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            answer = ask("/hier_ik/solve")
+            if answer.status.code != 0:
+                raise RuntimeError(answer.status.message)
+            Path(folder, "answer").write_bytes(serialize_message(answer))
+            service = ["/echo/solve", "kin_interfaces/srv/SolveHierIK", "answer"]
+            Path(folder, "index.json").write_text(json.dumps({"services": [service], "topics": []}))
+            echo = [sys.executable, "-m", "benchmarks.echo_node", folder]
+            processes.append(subprocess.Popen(echo))
+            times = bench.interleave(
+                {"echo": lambda: ask("/echo/solve"), "node": lambda: ask("/hier_ik/solve")},
+                repeats=300, warmup=20,
+            )  # fmt: skip
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait(10.0)
+        executor.shutdown()
+        context.try_shutdown()
+    bench.result("solve_service_ms", 1e3 * times["node"].median, "ms", "tower of 15 blocks")
+    ratio = times["echo"].ratio(times["node"])
+    bench.result("solve_service_ratio", ratio, "", "hier_ik/solve / empty node; floor 2.5")
 
 
 def _peers(bench: Bench) -> None:

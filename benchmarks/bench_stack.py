@@ -30,6 +30,7 @@ import rclpy
 from domain_coordinator import domain_id
 from geometry_msgs.msg import PoseStamped
 from kin_interfaces.msg import FtStatus
+from moveit_msgs.srv import GetPositionIK
 from rclpy.context import Context
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
@@ -39,12 +40,13 @@ from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 
 from benchmarks.harness import Bench
+from benchmarks.stack_doors import count_doors, ik_question, tf_share
 from kin_bags.ask import AskedQuestion, read_exchanges
 from kin_core.errors import KinError
 from kin_core.yamls import load_yaml
 from kin_ros.client import Client, open_client
 from kin_ros.executor import make_executor
-from kin_ros.messages import find_type, to_plain
+from kin_ros.messages import find_message, find_type, to_plain
 from kin_ros.qos import COMMAND, STATE
 from kin_ros.status import outcome_of
 from kin_testing.fuzz import (
@@ -54,7 +56,7 @@ from kin_testing.fuzz import (
     fuzz_service,
     fuzz_topic,
 )
-from kin_testing.running_stack import RunningStack, find_message, running_stack
+from kin_testing.running_stack import RunningStack, running_stack
 
 #: The service of each system whose round trips are measured: a small request, so that what ROS
 #: takes shows beside it.
@@ -78,7 +80,7 @@ EVERY_SERVICE = Path(__file__).with_name("every_service.yaml")
 
 def main(bench: Bench) -> None:
     """Run all parts, or those that KINSTACK_STACK_PARTS names."""
-    chosen = os.environ.get("KINSTACK_STACK_PARTS", "executor,latency,soak,fuzz")
+    chosen = os.environ.get("KINSTACK_STACK_PARTS", "executor,latency,doors,soak,fuzz")
     parts = set(chosen.split(","))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -88,10 +90,14 @@ def main(bench: Bench) -> None:
             bench.say("starting the nodes without demos ...")
             with running_stack(folder / "idle.log", IDLE, timeout=600.0) as stack:
                 latency(bench, stack, folder)
-        if parts & {"soak", "fuzz"}:
+                ik_door(bench, stack, folder)
+        if parts & {"doors", "soak", "fuzz"}:
             bench.say("starting the full stack ...")
             with running_stack(folder / "full.log", timeout=600.0) as stack:
                 status_rate(bench, stack)
+                if "doors" in parts:
+                    tf_share(bench, stack)
+                    count_doors(bench, stack)
                 if "soak" in parts:
                     soak(bench, stack)
                 if "fuzz" in parts:
@@ -191,16 +197,52 @@ def echo(stack: RunningStack, folder: Path) -> Iterator[dict[str, str]]:
     (folder / "lengths").write_bytes(serialize_message(lengths))
     pose, joints = "geometry_msgs/msg/PoseStamped", "sensor_msgs/msg/JointState"
     topics = [("/echo/target", pose, "/echo/joint_states", joints, "lengths")]
+    with empty_node(stack, folder, services, topics):
+        yield names
+
+
+@contextlib.contextmanager
+def empty_node(
+    stack: RunningStack, folder: Path, services: list[Any], topics: list[Any]
+) -> Iterator[None]:
+    """Run the echo node with these services and topics; their answers are in the folder."""
     (folder / "index.json").write_text(json.dumps({"services": services, "topics": topics}))
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.echo_node", str(folder)],
         env={**psutil.Process().environ(), "ROS_DOMAIN_ID": str(domain(stack))},
     )
     try:
-        yield names
+        yield
     finally:
         process.terminate()
         process.wait(10.0)
+
+
+def ik_door(bench: Bench, stack: RunningStack, folder: Path) -> None:
+    """Inverse kinematics of a 6R arm the way MoveIt asks, in turn with an empty node."""
+    service = "/kin_solvers/compute_ik"
+    if service not in stack.client.services():
+        bench.say(f"there is no {service}: ik_door_ratio is not measured")
+        return
+    request = ik_question(stack.client)
+
+    def ask(name: str) -> Any:
+        return stack.client.call(name, GetPositionIK, request, wait=30.0, timeout=PATIENCE)
+
+    answer = ask(service)
+    outcome = outcome_of(answer)
+    if not outcome.good:
+        raise RuntimeError(f"{service}: {outcome.name}: {outcome.message}")
+    (folder / "ik").write_bytes(serialize_message(answer))
+    with empty_node(stack, folder, [("/echo/ik", "moveit_msgs/srv/GetPositionIK", "ik")], []):
+        sample = bench.interleave(
+            {"echo": lambda: ask("/echo/ik"), "node": lambda: ask(service)},
+            repeats=300,
+            warmup=20,
+        )
+    ratio = sample["echo"].ratio(sample["node"])
+    times = f"{1e3 * sample['node'].median:.2f} / {1e3 * sample['echo'].median:.2f} ms"
+    bench.result("ik_door_ratio", ratio, "", f"GetPositionIK / empty node, {times}")
 
 
 def lengths_like(answer: Any) -> JointState:

@@ -201,17 +201,11 @@ class Bench:
         rows = [(r.key, r.value, r.unit, r.note) for r in self.results]
         self.table(f"{self.name}: results", ("key", "value", "unit", "note"), rows)
 
-    def answer(self) -> dict[str, Any]:
-        """Return the JSON object."""
-        return {
-            "bench": self.name,
-            "machine": machine(),
-            "results": {r.key: r.value for r in self.results},
-        }
-
     def json_line(self) -> str:
-        """Return the JSON object as one line."""
-        return json.dumps(self.answer(), allow_nan=False)
+        """Return the answer as one line of JSON."""
+        results = {r.key: r.value for r in self.results}
+        answer = {"bench": self.name, "machine": machine(), "results": results}
+        return json.dumps(answer, allow_nan=False)
 
 
 def peer_python(bench: Bench, name: str, packages: Sequence[str]) -> Path:
@@ -221,7 +215,7 @@ def peer_python(bench: Bench, name: str, packages: Sequence[str]) -> Path:
     if not (place / ".ready").exists():
         bench.say(f"making .peers/{name} ({', '.join(packages)}) ...")
         venv.EnvBuilder(with_pip=True, clear=True).create(place)
-        install = [python, "-m", "pip", "install", "--quiet", *packages]
+        install = [str(python), "-m", "pip", "install", "--quiet", *packages]
         subprocess.run(install, check=True, env=plain_environment())
         (place / ".ready").touch()
     return python

@@ -87,10 +87,9 @@ def interrupted(command, delay, numbers, domain, tmp_path, *, begun=False):
     return delay, log.read_text(errors="replace"), [p.pid for p in left]
 
 
-def moments(count, longest, seed):
-    """Moments of a start [s], spread over it, most of them early."""
-    draw = random.Random(seed)
-    return [longest * draw.random() ** 2 for _ in range(count)]
+def moments(count, longest):
+    """Moments of a start [s], others each time, spread over it, most of them early."""
+    return [longest * random.random() ** 2 for _ in range(count)]
 
 
 def check(outcomes):
@@ -106,15 +105,22 @@ def python(*arguments):
 
 @pytest.mark.node
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_launch_at_any_moment(tmp_path, number):
+@pytest.mark.parametrize(
+    ("command", "number"),
+    [
+        (["-m", "kin_tools.launch"], signal.SIGINT),
+        (["-m", "kin_tools.launch"], signal.SIGTERM),
+        (["-m", "kin_tools.up", "--launch-file"], signal.SIGTERM),
+    ],
+)
+def test_a_start_at_any_moment(tmp_path, command, number):
     file = tmp_path / "some.launch.xml"
     file.write_text(LAUNCH)
-    command = python("-m", "kin_tools.launch", str(file))
+    words = python(*command, str(file))
     with domain_id() as domain, ThreadPoolExecutor(3) as pool:
         outcomes = pool.map(
-            lambda delay: interrupted(command, delay, [number], domain, tmp_path),
-            moments(MANY or 4, 6.0, int(number)),
+            lambda delay: interrupted(words, delay, [number], domain, tmp_path),
+            moments(MANY or 4, 6.0),
         )
         check(outcomes)
 
@@ -130,7 +136,7 @@ def test_a_node_that_is_started_by_hand_at_any_moment(tmp_path, program):
             lambda delay: interrupted(
                 command, delay, [signal.SIGINT], domain, tmp_path, begun=True
             ),
-            moments(MANY or 4, 4.0, 7),
+            moments(MANY or 4, 4.0),
         )
         check(outcomes)
 
@@ -142,7 +148,7 @@ def test_the_full_stack_at_any_moment(tmp_path):
     command = python("-m", "kin_tools.launch", "kin_bringup", "full_stack.launch.xml")
     command.append("dashboard_port:=0")
     with domain_id() as domain:
-        for delay in moments(MANY, 15.0, 1):
+        for delay in moments(MANY, 15.0):
             check([interrupted(command, delay, [signal.SIGINT], domain, tmp_path)])
 
 

@@ -98,14 +98,14 @@ def _outer_sums(links: Any, q: Any, qdot: Any, work: Any) -> Any:
     return _kind(links).outer_sums.py_func
 
 
-def inertia_row(work: Records, i: int, row: Array) -> None:
-    """Row i of M, shape (n,), after :func:`outer_sums`."""
-    _kind(work).inertia_row(work, i, row)
+def _element(work: Records, i: int, j: int) -> float:
+    """M_ij for i <= j, after :func:`outer_sums`."""
+    return float(_kind(work).element(work, i, j))
 
 
-@overload(inertia_row, strict=False)
-def _inertia_row(work: Any, i: Any, row: Any) -> Any:
-    return _kind(work).inertia_row.py_func
+@overload(_element, strict=False)
+def _element_of(work: Any, i: Any, j: Any) -> Any:
+    return _kind(work).element.py_func
 
 
 def _potential(links: Records, work: Records) -> float:
@@ -116,6 +116,15 @@ def _potential(links: Records, work: Records) -> float:
 @overload(_potential, strict=False)
 def _potential_of(links: Any, work: Any) -> Any:
     return _kind(links).potential.py_func
+
+
+@njit(cache=True, nogil=True, inline="never")
+def inertia_row(work: Records, i: int, row: Array) -> None:
+    """Row i of M, shape (n,), after :func:`outer_sums`."""
+    for j in range(i):
+        row[j] = _element(work, j, i)
+    for j in range(i, row.size):
+        row[j] = _element(work, i, j)
 
 
 @njit(cache=True, nogil=True, inline="never")

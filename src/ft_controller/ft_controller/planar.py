@@ -18,8 +18,8 @@ from ft_controller.records import Array, Records, record
 __all__ = [
     "LINK",
     "WORK",
+    "element",
     "end_effector",
-    "inertia_row",
     "jacobian",
     "newton_euler",
     "outer_sums",
@@ -61,12 +61,7 @@ def outer_sums(links: Records, q: Array, qdot: Array, work: Records) -> None:
     I_j about p_j; force F_j = sum m_k cddot_k at qddot = 0, and its moment about p_j, which is N_j.
     """
     n = q.size
-    phi = 0.0
-    rest = 0.0
-    rate = 0.0
-    x = 0.0
-    y = 0.0
-    ax = 0.0
+    phi = rest = rate = x = y = ax = 0.0
     ay = links[0].gravity
     for i in range(n):
         phi, rest = _add(phi, rest, q[i])
@@ -85,13 +80,7 @@ def outer_sums(links: Records, q: Array, qdot: Array, work: Records) -> None:
         y += l * s
         ax -= w2 * l * c
         ay -= w2 * l * s
-    mass = 0.0
-    sx = 0.0
-    sy = 0.0
-    inertia = 0.0
-    fx = 0.0
-    fy = 0.0
-    moment = 0.0
+    mass = sx = sy = inertia = fx = fy = moment = 0.0
     for i in range(n - 1, -1, -1):
         m, l, lc = links[i].mass, links[i].length, links[i].com
         c, s = work[i].c, work[i].s
@@ -111,20 +100,11 @@ def outer_sums(links: Records, q: Array, qdot: Array, work: Records) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _element(work: Records, i: int, j: int) -> float:
+def element(work: Records, i: int, j: int) -> float:
     """M_ij for i <= j: the outer body j, turned about joint i."""
     rx = work[j].x - work[i].x
     ry = work[j].y - work[i].y
     return work[j].inertia + (rx * work[j].sx + ry * work[j].sy)
-
-
-@njit(cache=True, nogil=True, inline="never")
-def inertia_row(work: Records, i: int, row: Array) -> None:
-    """Row i of M, shape (n,), after :func:`outer_sums`."""
-    for j in range(i):
-        row[j] = _element(work, j, i)
-    for j in range(i, row.size):
-        row[j] = _element(work, i, j)
 
 
 @njit(cache=True, nogil=True, inline="never")
@@ -133,11 +113,7 @@ def newton_euler_into(
 ) -> None:
     """Equation (1) in O(n): accelerations outwards, forces inwards."""
     n = q.size
-    phi = 0.0
-    rest = 0.0
-    rate = 0.0
-    turn = 0.0
-    ax = 0.0
+    phi = rest = rate = turn = ax = 0.0
     ay = links[0].gravity
     for i in range(n):
         phi, rest = _add(phi, rest, q[i])
@@ -155,9 +131,7 @@ def newton_euler_into(
         work[i].acceleration = turn
         ax += l * bx
         ay += l * by
-    fx = 0.0
-    fy = 0.0
-    moment = 0.0
+    fx = fy = moment = 0.0
     for i in range(n - 1, -1, -1):
         l, lc = links[i].length, links[i].com
         c, s = work[i].c, work[i].s
@@ -203,9 +177,7 @@ def jacobian(links: Records, q: Array) -> Array:
     n = q.size
     out = np.ones((3, n))
     tip = end_effector(links, q)
-    phi = 0.0
-    x = 0.0
-    y = 0.0
+    phi = x = y = 0.0
     for i in range(n):
         out[0, i] = -(tip[1] - y)
         out[1, i] = tip[0] - x

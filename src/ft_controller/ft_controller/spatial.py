@@ -23,7 +23,7 @@ from numba import njit
 
 from ft_controller.records import Array, Record, Records, record
 
-__all__ = ["CREEP", "LINK", "MAX_JOINTS", "WORK", "inertia_row", "outer_sums", "potential"]
+__all__ = ["CREEP", "LINK", "MAX_JOINTS", "WORK", "element", "outer_sums", "potential"]
 
 MAX_JOINTS = 16
 """Joints of a spatial arm."""
@@ -231,7 +231,7 @@ def _carried(mass: float, r: Three, s: Three, a: Three) -> Three:
 
 
 @njit(cache=True, nogil=True)
-def _element(work: Records, i: int, j: int) -> float:
+def element(work: Records, i: int, j: int) -> float:
     """M_ij for i <= j."""
     near, far = work[i], work[j]
     u, l = (near.ux, near.uy, near.uz), (far.lx, far.ly, far.lz)
@@ -239,15 +239,6 @@ def _element(work: Records, i: int, j: int) -> float:
         return _dot(u, l)
     r = (far.px - near.px, far.py - near.py, far.pz - near.pz)
     return _dot(u, _sum((far.hx, far.hy, far.hz), _cross(r, l)))
-
-
-@njit(cache=True, nogil=True, inline="never")
-def inertia_row(work: Records, i: int, row: Array) -> None:
-    """Row i of M, shape (n,), after :func:`outer_sums`."""
-    for j in range(i):
-        row[j] = _element(work, j, i)
-    for j in range(i, row.size):
-        row[j] = _element(work, i, j)
 
 
 @njit(cache=True, nogil=True)

@@ -28,6 +28,9 @@ def tick(model, faces=None):
         shown[k] = face
     seen = np.repeat(shown[:, None], 4, axis=1)
     claims = np.full((4, 4), 3 * Comparison.SAME)
+    for k, face in (faces or {}).items():
+        if face != ABSENT:
+            claims[k] = 3 * Comparison.DIFFERS  # from where it stands, the others are wrong
     return model.tick(faces or (), shown, shown, seen, claims)
 
 

@@ -75,8 +75,13 @@ def test_a_dead_supervisor_takes_its_processors_along_and_another_goes_on_counti
     memory, begun = running.now.shared, running.started
     os.kill(old, signal.SIGKILL)
     changes = []
-    until(lambda: changes.append(running.watch(generations)) or running.alive == 0b111)
-    assert (True, False) in changes and running.started == begun + 1
+
+    def back():
+        changes.append(running.watch(generations))
+        return running.started == begun + 1 and running.alive == 0b111
+
+    until(back)
+    assert (True, False) in changes
     assert running.now.shared is not memory and running.supervisor_pid != old
     assert (running.now.table["generation"] == generations + 1).all()
     until(lambda: not any(c.is_running() and c.status() != "zombie" for c in children))

@@ -200,7 +200,8 @@ def _add_goal(linkage: Linkage, e: dict[str, Any]) -> None:
     if rows is not None and not isinstance(rows, list):
         raise InvalidInput(f"{label}, rows", "must be a list of six truth values")
     linkage.add_goal(
-        *map(given, ("name", "link")),
+        given("name"),
+        given("link"),
         e.get("kind", "pose"),
         target=target,
         offset=_frame(label, e, "offset_"),

@@ -190,11 +190,25 @@ class Solver:
         tree = self.compiled.bodies.dof_of
         self.set_values({n: v for n, v in values.items() if n in tree})
 
-    def stand_like(self, linkage: Linkage) -> None:
-        """Take the posture and the targets of the same linkage elsewhere."""
-        self.adopt_values(linkage.values)
-        for goal in linkage.goals.values():
-            self.set_goal(goal.name, goal.target)
+    def stand_like(self, other: Solver) -> None:
+        """Take the posture of another solver of the same linkage, and the targets of its goals."""
+        self.refresh()
+        if self.compiled.bodies.dof_of == other.compiled.bodies.dof_of:
+            self.descent.q[:] = other.q / self.compiled.bodies.unit
+            self.descent.kinematics()
+        else:  # not in one mode: closures with limits may be taken apart in one of them alone
+            self.adopt_values(other.values())
+        for goal in other.linkage.goals.values():
+            if goal.name in self.linkage.goals:
+                self.set_goal(goal.name, goal.target)
+
+    def value(self, joint: str) -> Array:
+        """Coordinates of one tree joint (dof,) [rad or m]; a copy."""
+        self.refresh()
+        first = self.compiled.bodies.dof_of[checks.one_of("joint", joint, self.linkage.joints)]
+        part = slice(first, first + self.linkage.joints[joint].dof)
+        value: Array = self.descent.q[part] * self.compiled.bodies.unit[part]
+        return value
 
     def store(self, keep: Iterable[str] = ()) -> None:
         """Write the posture into the linkage, but for the joints named in ``keep``."""

@@ -20,7 +20,7 @@ from rosbags.interfaces import (
 
 from kin_bags.writer import BagWriter, Channel
 from kin_core.errors import InvalidInput
-from kin_ros.messages import find_type
+from kin_ros.messages import find_message
 from kin_ros.qos import profile
 
 __all__ = ["Recorder", "to_bag_qos"]
@@ -167,7 +167,7 @@ class Recorder:
         self._say(f"cannot record {topic}: {why}")
 
     def _listen(self, topic: str, kind: str, qos: QoSProfile, channel: Channel) -> _Ear:
-        message = find_type(kind, "msg")
+        message = find_message(kind)
         subscription = self._node.create_subscription(
             message, topic, lambda raw: self._heard(channel, raw), qos, raw=True
         )

@@ -21,7 +21,7 @@ from kin_bags.questions import Exchange, exchange_of, is_answer, is_question
 from kin_bags.reader import Bag, Record, Selection
 from kin_core.errors import InvalidInput, KinError, SolveTimeout
 from kin_ros.client import Client, open_client
-from kin_ros.messages import find_type
+from kin_ros.messages import find_message
 from kin_ros.qos import profile
 
 #: Longest time for a reliable reader to acknowledge [s]. A writer asks again after three seconds.
@@ -172,7 +172,7 @@ class _Speaker:
             qos = _play_qos(self._bag, self._sources.get(topic, topic))
             qos.depth = max(qos.depth, self._depth)
             self._publishers[topic] = self._client.node.create_publisher(
-                find_type(kind, "msg"), topic, qos
+                find_message(kind), topic, qos
             )
         return self._publishers[topic]
 
@@ -242,7 +242,7 @@ class NodeTarget:
             qos = _play_qos(bag, topic)
             qos.depth = 1000
             client.node.create_subscription(
-                find_type(kind, "msg"),
+                find_message(kind),
                 topic,
                 lambda raw, topic=topic, kind=kind: self._heard.append((topic, kind, raw)),
                 qos,
@@ -331,14 +331,6 @@ def _published(client: Client, topic: str) -> bool:
     return client.node.count_publishers(topic) > 0
 
 
-def _has_reader(publisher: Any) -> bool:
-    return bool(publisher.get_subscription_count() > 0)
-
-
-def _is_past(due: float) -> bool:
-    return time.monotonic() >= due
-
-
 def play(
     client: Client,
     bag: Bag,
@@ -380,7 +372,9 @@ def play(
         except InvalidInput as error:
             problems.append(f"{topic} cannot be played: {error}")
             unplayable.add(topic)
-    client.spin_until(lambda: all(map(_has_reader, publishers.values())), wait, stop)
+    client.spin_until(
+        lambda: all(p.get_subscription_count() > 0 for p in publishers.values()), wait, stop
+    )
     speaker.wait_until_heard(list(publishers), wait)
     target = NodeTarget(client, bag, {}, patience=max(wait, 20.0), selection=selection)
     played = 0
@@ -394,7 +388,7 @@ def play(
         origin = record.stamp if origin is None else origin
         if rate > 0.0:
             due = begin + (record.stamp - origin) * 1e-9 / rate
-            client.spin_until(partial(_is_past, due), 1e9, stop)
+            client.spin_until(lambda due=due: time.monotonic() >= due, 1e9, stop)
         speaker.tell_time(record.stamp)
         if is_question(record.topic):
             try:
@@ -406,11 +400,6 @@ def play(
         else:
             speaker.publisher(record.topic, record.type).publish(record.raw)
         played += 1
-    _drain(speaker.all())
-    return played, problems
-
-
-def _drain(publishers: Sequence[Any]) -> None:
-    """Let reliable readers acknowledge what was sent before the publishers go."""
-    for publisher in publishers:
+    for publisher in speaker.all():  # reliable readers acknowledge what was sent before they go
         publisher.wait_for_all_acked(_ACKNOWLEDGED)
+    return played, problems

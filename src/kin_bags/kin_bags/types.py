@@ -19,13 +19,27 @@ from rosbags.typesys.base import TypesysError
 
 from kin_core.errors import InvalidInput
 
-__all__ = ["TypeRegistry", "definitions"]
+__all__ = ["TypeRegistry", "definitions", "is_hidden"]
 
 #: Bytes that may stand behind a message: some for each empty array at its end.
 _SPARE = 512
-_PART = re.compile(r"_(Request|Response|Goal|Result|Feedback)$")
+_PART = re.compile(r"_(Request|Response|Goal|Result|Feedback|FeedbackMessage|Event)$")
 #: Which part of a .srv or .action file holds the fields of which message.
 _PARTS = {"Request": 0, "Response": 1, "Goal": 0, "Result": 1, "Feedback": 2}
+#: What stands on hidden topics is made of these, with the name of the service or action before it.
+#: The library has names for messages alone: inside, the parts are ``PACKAGE/msg/NAME_PART``.
+_HIDDEN = {
+    "FeedbackMessage": "unique_identifier_msgs/UUID goal_id\n{0}_Feedback feedback\n",
+    "Event": (
+        "service_msgs/ServiceEventInfo info\n{0}_Request[<=1] request\n{0}_Response[<=1] response\n"
+    ),
+}
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a type is one of hidden topics."""
+    match = _PART.search(name)
+    return match is not None and match[1] in _HIDDEN
 
 
 def definitions(text: str, name: str) -> dict[str, Any]:
@@ -61,13 +75,15 @@ def _installed(name: str, ending: str = "") -> tuple[Path | None, str]:
         ending: Of the file's name; empty for the definition itself.
     """
     package, kind, base = _parts(name)
-    match = _PART.search(base) if kind != "msg" else None
-    file_name = f"{base[: match.start()] if match else base}.{ending or kind}"
-    for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
-        if prefix and Path(prefix, "share", package).is_dir():
-            file = Path(prefix, "share", package, kind, file_name)
-            return file if file.is_file() else None, match.group(1) if match else ""
-    return None, ""
+    match = _PART.search(base)
+    owner, part = (base[: match.start()], match[1]) if match else (base, "")
+    kinds = ("srv", "action") if part and kind == "msg" else (kind,)
+    for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+        for each in kinds:
+            file = Path(prefix, "share", package, each, f"{owner}.{ending or each}")
+            if file.is_file():
+                return file, part
+    return None, part
 
 
 def _field_types(parsed: dict[str, Any]) -> list[str]:
@@ -112,6 +128,8 @@ class TypeRegistry:
         if file is None:
             raise InvalidInput(name, "no installed package defines this type")
         text = file.read_text(encoding="utf-8")
+        if part in _HIDDEN:
+            return _HIDDEN[part].format(_parts(name)[2].removesuffix(f"_{part}"))
         if part:
             text = re.split(r"^---\s*$", text, flags=re.MULTILINE)[_PARTS[part]]
         return text

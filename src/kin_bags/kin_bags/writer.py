@@ -19,7 +19,7 @@ from rosbags.interfaces import Qos
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.rosbag2.metadata import dump_qos_v9
 
-from kin_bags.types import TypeRegistry
+from kin_bags.types import TypeRegistry, is_hidden
 from kin_core.errors import InvalidInput
 
 __all__ = ["MARKER", "BagWriter", "Channel", "write_metadata"]
@@ -272,4 +272,6 @@ def _digest(connection: Any) -> str:
     """The hash of a type from the definition in the file, which mcap keeps without it."""
     registry = TypeRegistry()
     registry.learn_from_bag(connection.msgtype, connection.msgdef.data)
+    if is_hidden(connection.msgtype):  # its parts have other names here than they really have
+        return registry.digest(connection.msgtype)
     return str(registry.store.hash_rihs01(connection.msgtype))

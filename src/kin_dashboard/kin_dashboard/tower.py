@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped
 from kin_interfaces.msg import HierGoal, HierProblem
 from kin_interfaces.srv import Decompose, LoadLinkage, SolveHierIK
 from sensor_msgs.msg import JointState
@@ -77,7 +76,6 @@ class TowerPanel(Panel):
         self.pulled: set[str] = set()
         #: Position of each link that can be dragged, by name [m].
         self.grips: dict[str, np.ndarray] = {}
-        self._drag = self.tell("hier_ik", PoseStamped)
         self._goal = self.tell("hier_ik", HierGoal)
         self.hear("hier_ik", JointState, self._on_real, "/joint_states")
         self.hear("hier_ik", JointState, self._on_virtual, "virtual_joint_states")
@@ -109,13 +107,10 @@ class TowerPanel(Panel):
         if link not in self.grips:
             self.say("Choose a plate first.")
             return
-        message = PoseStamped()
-        message.header.stamp = self.node.get_clock().now().to_msg()
-        message.header.frame_id = f"{link}/position"
-        where = message.pose.position
+        message = HierGoal(link=link, kind="position", priority=-1)
+        where = message.target.position
         where.x, where.y, where.z = (float(v) for v in position)
-        message.pose.orientation.w = 1.0
-        self._drag.publish(message)
+        self._goal.publish(message)
         self.pulled.add(link)
         self.say(f"{link} is pulled to ({where.x:.2f}, {where.y:.2f}, {where.z:.2f}) m")
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, Generic
 
 from lifecycle_msgs.msg import State
+from rcl_interfaces.msg import ParameterDescriptor, ParameterType
 from rclpy.lifecycle import LifecycleState
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
@@ -35,6 +36,14 @@ from kin_ros.run import run
 from kin_ros.worker import Worker
 
 __all__ = ["KinNode", "run"]
+
+
+#: rclpy declares it without a word.
+_SIMULATED = ParameterDescriptor(
+    name="use_sim_time",
+    type=ParameterType.PARAMETER_BOOL,
+    description="take the time from /clock instead of from this machine",
+)
 
 
 class KinNode(ManagedNode, Generic[P]):
@@ -63,6 +72,8 @@ class KinNode(ManagedNode, Generic[P]):
             # Nobody gets this object, so nobody else could take the node out of the graph.
             self.destroy_node()
             raise
+        self.diagnostics.hardware_id = self.parameters.hardware_id or self.diagnostics.hardware_id
+        self.set_descriptor("use_sim_time", _SIMULATED)
         #: What runs by itself or when a message comes, by its name in logs and diagnostics.
         self.guarded: dict[str, Guarded] = {}
         for server in self.services:  # of parameters and of the life cycle

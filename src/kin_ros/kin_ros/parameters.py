@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+import sys
 import types
 import typing
 from collections.abc import Sequence
@@ -45,6 +46,7 @@ _BET = Bet(
 #: Most characters of a text, and most elements of a list.
 LONGEST_TEXT = 4096
 LONGEST_LIST = 10_000
+_LARGEST = sys.float_info.max
 
 _SCALARS = {
     bool: Parameter.Type.BOOL,
@@ -103,6 +105,12 @@ class ParameterSet:
 
     autostart: bool = parameter(
         True, "configure and activate without being told to", read_only=True
+    )
+    hardware_id: str = parameter(
+        "",
+        "what the node stands for in /diagnostics, such as the serial number of a robot; empty: the"
+        " name of this machine",
+        read_only=True,
     )
     default_timeout: float = parameter(
         10.0, "time allowed to a request that does not name one [s]", minimum=1e-3, maximum=86400.0
@@ -185,6 +193,8 @@ class Field:
             )
         if self.element is float and not math.isfinite(value):
             raise InvalidInput(name, f"must be finite, got {value}")
+        if self.element is float and abs(value) < sys.float_info.min:
+            value = 0.0  # the reader of parameter files takes a subnormal number for a text
         low, high = self.spec.minimum, self.spec.maximum
         if self.element in (int, float) and (
             (low is not None and value < low) or (high is not None and value > high)
@@ -215,14 +225,14 @@ class Field:
         if spec.choices:
             described.additional_constraints = "one of: " + ", ".join(spec.choices)
         low, high = spec.minimum, spec.maximum
-        if self.element is float and (low, high) != (None, None):
+        if self.element is float:  # without a range of its own: whatever is finite
             described.floating_point_range = [
                 FloatingPointRange(
-                    from_value=-math.inf if low is None else float(low),
-                    to_value=math.inf if high is None else float(high),
+                    from_value=-_LARGEST if low is None else float(low),
+                    to_value=_LARGEST if high is None else float(high),
                 )
             ]
-        if self.element is int and (low, high) != (None, None):
+        if self.element is int:
             described.integer_range = [
                 IntegerRange(
                     from_value=-(2**63) if low is None else int(low),
@@ -326,11 +336,11 @@ class ParameterListener(typing.Generic[P]):
         return self._build(values)
 
     def _own_types(self, changes: list[Parameter]) -> list[Parameter]:
-        """Give values that stand for another type (5 for 5.0, an empty list) the declared one."""
+        """Store what is kept: in the declared type (5 for 5.0, an empty list) and as converted."""
         converted = []
         for change in changes:
             field = self._fields.get(change.name)
-            if field is not None and change.type_ not in (Parameter.Type.NOT_SET, field.ros_type):
+            if field is not None and change.type_ is not Parameter.Type.NOT_SET:
                 with contextlib.suppress(InvalidInput):  # it is refused with a sentence below
                     change = field.as_parameter(field.convert(change.value))
             converted.append(change)

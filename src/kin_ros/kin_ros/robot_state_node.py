@@ -42,7 +42,9 @@ class RobotStateParameters(ParameterSet):
         "", "YAML file of the robots; its folder holds their URDFs", read_only=True
     )
     robots: tuple[str, ...] = parameter(
-        (), "names of the robots of the file to show; none for all", read_only=True
+        (),
+        "robots of the file to show, or the root frame; empty: as many as there are",
+        read_only=True,
     )
     frame_prefix: str = parameter(
         "", "before the names of links in tf, such as robot1/", read_only=True
@@ -114,6 +116,7 @@ class RobotStateNode(KinNode[RobotStateParameters]):
             _Shown(name, robots[checks.one_of("robots", name, robots)], file.parent,
                    p.frame_prefix, p.root_frame)
             for name in p.robots or tuple(robots)
+            if name != p.root_frame
         ]  # fmt: skip
         self._fixed = [fixed for one in shown for fixed in one.fixed]
         self._robots = [(one, one.links) for one in shown if one.links is not None]

@@ -79,7 +79,9 @@ def test_robots_are_shown(ros, folder):
 
 @pytest.mark.node
 def test_a_fast_robot_is_thinned_out(ros, folder):
-    ros.add(RobotStateNode, {"robots_file": str(folder / "robots.yaml"), "robots": ["lift"]})
+    ros.add(
+        RobotStateNode, {"robots_file": str(folder / "robots.yaml"), "robots": ["world", "lift"]}
+    )
     heard = ros.listen(TFMessage, "/tf", 100)
     wait_until(lambda: ros.node.count_subscribers("/lift/joint_states") == 1)
     states = ros.node.create_publisher(JointState, "/lift/joint_states", SENSOR)

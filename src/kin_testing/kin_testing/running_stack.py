@@ -26,19 +26,7 @@ from kin_tools.check import Question, read_questions
 from kin_tools.guard import die_with_parent
 from kin_tools.launch import find_launch_file
 
-__all__ = ["RunningStack", "find_message", "running_stack"]
-
-
-def find_message(kind: str) -> Any:
-    """The class of a topic's type, also of the feedback of actions.
-
-    Raises:
-        InvalidInput: There is none.
-    """
-    action = kind.removesuffix("_FeedbackMessage")
-    if action != kind:
-        return find_type(action, "action").Impl.FeedbackMessage
-    return find_type(kind, "msg")
+__all__ = ["RunningStack", "running_stack"]
 
 
 class RunningStack:

@@ -104,10 +104,8 @@ class Front:
                 sys.excepthook(*sys.exc_info())
             finally:
                 for stream in (sys.stdout, sys.stderr):
-                    try:
+                    with contextlib.suppress(OSError):
                         stream.flush()
-                    except OSError:
-                        continue
                 os._exit(code)
         os.close(lifeline)
         self._code: int | None = None
@@ -122,10 +120,8 @@ class Front:
     def send(self, number: int) -> None:
         """Send a signal to the supervisor, if it still runs."""
         if self.poll() is None:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
-            except ProcessLookupError:
-                return
 
     def poll(self) -> int | None:
         """The supervisor's exit code, None while it runs."""
@@ -138,24 +134,16 @@ class Front:
                 self._code = os.waitstatus_to_exitcode(status)
         return self._code
 
-    def wait(self, timeout: float | None = None) -> int | None:
-        """Wait for the supervisor; None if ``timeout`` [s] is over before it has ended."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while self.poll() is None:
-            if deadline is not None and time.monotonic() >= deadline:
-                return None
-            time.sleep(0.02)
-        return self._code
-
     def finish(self) -> int:
         """Wait for the supervisor to end, end what it left behind, and return an exit code."""
-        code = self.wait()
+        while (code := self.poll()) is None:
+            time.sleep(0.02)
         left = end_descendants()
-        if code is not None and code < 0:
+        if code < 0:
             print(
                 f"[launch] the supervisor was ended by {signal.Signals(-code).name}; "
                 f"{len(left)} processes that it had started were ended",
                 file=sys.stderr,
             )
             return 1
-        return 1 if code is None else code
+        return code

@@ -63,6 +63,9 @@ class _Module:
         self.nameless: list[ast.stmt] = []
         self._used: dict[ast.AST, set[Symbol]] = {}
         tree = ast.parse(file.read_text(encoding="utf-8"))
+        #: Every name and attribute in it.
+        self.mentioned = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+        self.mentioned |= {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
         package = name if file.name == "__init__.py" else name.rpartition(".")[0]
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
@@ -120,6 +123,7 @@ class _Sources:
     def __init__(self, files: Mapping[str, Path]) -> None:
         self._files = files
         self._modules: dict[str, _Module] = {}
+        self._origins: dict[Symbol, Symbol] = {}
         numba = {
             name.partition(".")[0]
             for name, file in files.items()
@@ -157,35 +161,40 @@ class _Sources:
         return any(self._compiles(symbol) for part in parts for symbol in module.uses(part))
 
     def _compiles(self, symbol: Symbol) -> bool:
+        symbol = self._resolved(symbol)
         return symbol[0].partition(".")[0] == "numba" or symbol in self.compilers
 
-    def reached(self, package: str) -> dict[int, ast.stmt]:
-        """The statements that the kernels of a package are made of, by their identity."""
+    def _resolved(self, symbol: Symbol) -> Symbol:
+        """Where a name is bound that was perhaps handed on by several imports."""
+        if symbol not in self._origins:
+            self._origins[symbol] = symbol  # also the end of imports in a circle
+            base, name = symbol
+            if f"{base}.{name}" in self._files:
+                self._origins[symbol] = (f"{base}.{name}", "")
+            elif base in self._files and name not in self[base].bound:
+                origin = self[base].imported.get(name, symbol)
+                self._origins[symbol] = self._resolved(origin)
+        return self._origins[symbol]
+
+    def reached(self, package: str) -> list[ast.stmt]:
+        """The statements that the kernels of a package are made of."""
         every = [(m, statement) for m in self.packages[package] for statement in m.statements()]
         waiting = [(m, s) for m, s in every if any(map(self._compiles, m.uses(s)))]
-        if waiting and any(name in _HIDERS for m, s in every for _, name in m.uses(s)):
-            waiting = every
-        found: dict[int, ast.stmt] = {}
+        found: dict[ast.stmt, None] = {}
         while waiting:
             module, statement = waiting.pop()
-            if id(statement) in found:
+            if statement in found:
                 continue
-            found[id(statement)] = statement
+            found[statement] = None
             waiting += [(module, other) for other in module.nameless]
             for symbol in module.uses(statement):
-                waiting += self._behind(symbol)
-        return found
-
-    def _behind(self, symbol: Symbol) -> Iterator[tuple[_Module, ast.stmt]]:
-        """The statements that bind a name, wherever it was imported from."""
-        seen: set[Symbol] = set()
-        while symbol not in seen and symbol[0] in self._files:
-            seen.add(symbol)
-            module, name = self[symbol[0]], symbol[1]
-            chosen = [name] if name else list(module.bound)
-            yield from ((module, s) for each in chosen for s in module.bound.get(each, ()))
-            inner = f"{module.name}.{name}"
-            symbol = (inner, "") if inner in self._files else module.imported.get(name, symbol)
+                base, name = self._resolved(symbol)
+                if base in self._files:
+                    names = [name] if name else list(self[base].bound)
+                    waiting += [(self[base], s) for n in names for s in self[base].bound.get(n, ())]
+        if found and any(m.mentioned & _HIDERS for m in self.packages[package]):
+            found |= dict.fromkeys(statement for _, statement in every)
+        return list(found)
 
 
 def kernel_digests(folders: Mapping[str, Path]) -> dict[str, str]:
@@ -202,7 +211,7 @@ def kernel_digests(folders: Mapping[str, Path]) -> dict[str, str]:
     sources = _Sources(files)
     digests = {}
     for package in sources.packages:
-        texts = sorted(ast.dump(statement) for statement in sources.reached(package).values())
+        texts = sorted(ast.dump(statement) for statement in sources.reached(package))
         digests[package] = hashlib.sha256("\n".join(texts).encode()).hexdigest()
     return digests
 

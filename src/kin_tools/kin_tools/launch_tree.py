@@ -96,7 +96,12 @@ class _Builder(ContentHandler):
         self.stack.append(element)
 
     def endElement(self, name: str) -> None:
-        self.stack.pop()
+        element = self.stack.pop()
+        given = element.attributes.keys()
+        if name == "param" and element.children and not given <= {"name"}:
+            raise element.error("nested params cannot stand together with value or from")
+        if name == "param" and not element.children and not {"value", "from"} & given:
+            raise element.error("needs a value, a from, or nested params")
 
     def characters(self, content: str) -> None:
         if content.strip():
@@ -134,17 +139,6 @@ def _check(parent: str, element: Element) -> None:
         raise element.error("attribute 'name' or 'from' is missing")
 
 
-def _check_nested_params(element: Element) -> None:
-    for child in element.children:
-        _check_nested_params(child)
-    if element.tag != "param":
-        return
-    if element.children and not element.attributes.keys() <= {"name"}:
-        raise element.error("nested params cannot stand together with value or from")
-    if not element.children and not {"value", "from"} & element.attributes.keys():
-        raise element.error("needs a value, a from, or nested params")
-
-
 def read_launch_file(file: Path) -> Element:
     """Read and check one launch file, without looking into the files it includes.
 
@@ -175,5 +169,4 @@ def read_launch_file(file: Path) -> Element:
         raise LaunchError(file, builder.line, f"cannot be decoded ({error})") from None
     if builder.root is None:
         raise LaunchError(file, 0, "holds no element")
-    _check_nested_params(builder.root)
     return builder.root

@@ -297,7 +297,6 @@ class _Evaluator:
                 respawn_delay=_seconds(element, element.attributes, "respawn_delay", "0"),
                 sigterm_timeout=_seconds(element, known, "sigterm_timeout", "5"),
                 sigkill_timeout=_seconds(element, known, "sigkill_timeout", "5"),
-                origin=f"{element.file}:{element.line}",
             )
         )
 
@@ -359,18 +358,12 @@ def _unique_labels(processes: list[ProcessSpec]) -> list[ProcessSpec]:
     return out
 
 
-def load_launch_file(
-    file: Path,
-    arguments: Mapping[str, str] | None = None,
-    *,
-    environment: Mapping[str, str] | None = None,
-) -> LaunchPlan:
+def load_launch_file(file: Path, arguments: Mapping[str, str] | None = None) -> LaunchPlan:
     """Read a launch file and all it includes; nothing is started.
 
     Args:
         file: The launch file.
         arguments: Values for its arguments.
-        environment: Environment variables; those of this process if None.
 
     Raises:
         LaunchError: With file and line.
@@ -378,7 +371,7 @@ def load_launch_file(
     file = Path(os.path.abspath(file))
     arguments = dict(arguments or {})
     root = read_launch_file(file)
-    scope = Scope(dict(arguments), os.environ if environment is None else environment, file.parent)
+    scope = Scope(dict(arguments), file.parent)
     evaluator = _Evaluator(scope)
     evaluator.enter(file, root)
     plan = evaluator.plan
@@ -403,7 +396,7 @@ def _collect(
     file: Path, found: dict[str, Argument], *, conditional: bool, entered: list[Path]
 ) -> None:
     root = read_launch_file(file)
-    scope = Scope({}, os.environ, file.parent)
+    scope = Scope({}, file.parent)
 
     def walk(elements: list[Element], conditional: bool) -> None:
         for element in elements:

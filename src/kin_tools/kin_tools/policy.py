@@ -23,7 +23,7 @@ from kin_core.errors import InvalidInput
 __all__ = ["Rights", "main", "moved", "read_policy", "rights_of", "write_policy"]
 
 #: What every node may need although the graph of a given moment need not show it.
-_ALWAYS = {("topics", "subscribe"): ("/clock", "/parameter_events")}
+_ALWAYS = {("topics", "subscribe"): ("/clock", "/parameter_events", "/tf", "/tf_static")}
 #: Names that are the same for everybody, whatever the namespace.
 _GLOBAL = ("/clock", "/diagnostics", "/parameter_events", "/rosout", "/tf", "/tf_static")
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
@@ -184,10 +184,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _running(namespace: str) -> dict[str, Rights]:
+    from tf2_msgs.msg import TFMessage
+
     from kin_ros.client import open_client
+    from kin_ros.qos import STATE
 
     space = "/" + namespace.strip("/")
     with open_client("policy") as client:
+        # Who shows robots listens to their joints while somebody listens to tf.
+        client.node.create_subscription(TFMessage, "/tf", lambda _: None, STATE)
         client.spin_until(lambda: False, 3.0)  # the time that discovery takes
         names = [
             name

@@ -59,6 +59,8 @@ _BUILDER_INCLUDE = re.compile(r"/opt/python/cp\d+-cp\d+/include/python3\.\d+")
 _BUILDER_NUMPY = re.compile(
     r"/opt/python/cp\d+-cp\d+/lib/python3\.\d+/site-packages/numpy/(?:_core|core)/include"
 )
+#: Packages of messages that the nodes speak and not every ROS installation has.
+_STANDARD = ("control_msgs", "moveit_msgs", "tf2_msgs")
 _NO_SOURCE = {"test", "__pycache__", "build", "install", "log"}
 _DISK_FULL = "the disk is full: free some space and run this again; it goes on where it stopped"
 
@@ -278,7 +280,8 @@ class Workspace:
             wanted.write_text(_UV)
             step.show("uv")
             try:
-                self._install_by_pip(["--target", str(self.cache / "uv"), "-r", str(wanted)], step)
+                where = ["--upgrade", "--target", str(self.cache / "uv")]
+                self._install_by_pip([*where, "-r", str(wanted)], step)
             except SetupError:
                 return False
         step.show("with uv")
@@ -337,7 +340,7 @@ class Workspace:
         stamps.mkdir(parents=True, exist_ok=True)
         for name in changed:
             (stamps / name).unlink(missing_ok=True)
-        few = ", ".join(changed) if len(changed) < 4 else f"{len(changed)} packages"
+        few = ", ".join(changed) if len(changed) < 8 else f"{len(changed)} packages"
         with Step(f"building {few}") as step:
             self._colcon(list(changed), step)
         for name, digest in changed.items():
@@ -492,10 +495,14 @@ def _need_compiler() -> None:
 def _need_ros() -> None:
     """Refuse a ROS 2 that this Python cannot load, before minutes are spent on it."""
     distro = os.environ.get("ROS_DISTRO", "")
+    look = "import rclpy, importlib.util as u; print(*(n for n in {} if not u.find_spec(n)))"
     asked = subprocess.run(
-        [sys.executable, "-c", "import rclpy"], capture_output=True, text=True, check=False
+        [sys.executable, "-c", look.format(_STANDARD)], capture_output=True, text=True, check=False
     )
     if asked.returncode == 0:
+        missing = [f"ros-{distro}-{name.replace('_', '-')}" for name in asked.stdout.split()]
+        if missing:
+            raise SetupError(f"messages of ROS are missing: apt install {' '.join(missing)}")
         return
     if not os.environ.get("AMENT_PREFIX_PATH"):
         found = f"ROS_DISTRO is {distro}, but no ROS 2 is sourced (AMENT_PREFIX_PATH is empty)"
@@ -527,8 +534,8 @@ def package_name(folder: Path) -> str:
     return match[1]
 
 
-def source_digest(folder: Path) -> str:
-    """Return a digest of what a package's build depends on.
+def build_inputs(folder: Path) -> list[Path]:
+    """Return the files that a package's build depends on.
 
     Python modules are linked into the install tree, so an edit of one needs no build; setup.py,
     data files, interfaces and launch files do.
@@ -544,7 +551,12 @@ def source_digest(folder: Path) -> str:
         if python and path.suffix in (".py", ".pyc", ".md") and path.name != "setup.py":
             continue
         files.append(path)
-    return _digest(files, base=folder)
+    return files
+
+
+def source_digest(folder: Path) -> str:
+    """Return a digest of what a package's build depends on."""
+    return _digest(build_inputs(folder), base=folder)
 
 
 def _digest(files: list[Path], *, base: Path | None = None, extra: str = "") -> str:

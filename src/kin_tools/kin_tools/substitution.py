@@ -7,9 +7,9 @@ one space apart, may be quoted with ``'`` or ``"`` and may hold substitutions th
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -65,13 +65,11 @@ class Scope:
 
     Attributes:
         configurations: Launch configurations: arguments and what ``let`` has set.
-        environment: Environment variables of the runner.
         directory: Folder of the launch file that is being read.
         read: Names of configurations that were looked up.
     """
 
     configurations: dict[str, str]
-    environment: Mapping[str, str]
     directory: Path
     read: set[str] = field(default_factory=set)
 
@@ -226,7 +224,7 @@ def _perform_call(call: Call, scope: Scope) -> str:
     if call.name == "env":
         missing = f"environment variable '{name}' is not set"
         missing += f" (a default would be $(env {name} DEFAULT))"
-        found = scope.environment.get(name)
+        found = os.environ.get(name)
     else:
         scope.read.add(name)
         hint = did_you_mean(name, scope.configurations)

@@ -85,7 +85,7 @@ def _native_stack(ros2: str, file: Path, arguments: dict[str, str], quiet: bool)
 def _warn_if_visible() -> None:
     """Warn where the nodes can be seen from other machines: a sourced ROS 2 asks for that."""
     reach = (os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE") or "SUBNET").upper()
-    if reach not in ("LOCALHOST", "OFF"):
+    if reach == "SUBNET":
         print(
             f"kinstack: other machines can find these nodes (discovery range {reach});"
             " ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST keeps them to this one",
@@ -131,8 +131,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             stack = _read_stack(file, arguments, quiet)
         else:
             stack = _native_stack(ros2, file, arguments, quiet)
-        checks = file.parent / "config" / "check"
-        if options.check:
+        checks = file.parent / "config" / "check" if options.check else None
+        if checks:
             read_questions(checks, [])  # what is wrong with them is told before anything starts
     except InvalidInput as error:
         print(f"kinstack: {error}", file=sys.stderr)
@@ -149,9 +149,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             started = time.monotonic()
             front = Front(stack.supervise)
             try:
-                if options.check:
-                    return _check(front, stack, checks, started, options.timeout)
-                return _watch(front, stack, started)
+                return _follow(front, stack, started, options.timeout, checks)
             except BaseException:
                 front.send(signal.SIGINT)
                 front.finish()
@@ -161,23 +159,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _watch(front: Front, stack: _Stack, started: float) -> int:
-    from kin_ros.client import open_client
-    from kin_tools.progress import Reporter
-
-    def stopped() -> bool:
-        return bool(front.signalled) or front.poll() is not None
-
-    with open_client("up") as client:
-        names = stack.find_names(client, stopped)
-        reporter = Reporter(client, names, started)
-        while not stopped():
-            reporter.turn()
-        reporter.close()
-    return front.finish()
-
-
-def _check(front: Front, stack: _Stack, checks: Path, started: float, timeout: float) -> int:
+def _follow(
+    front: Front, stack: _Stack, started: float, timeout: float, checks: Path | None
+) -> int:
+    """Watch the nodes until the end; with a folder of questions ask those, and end it then."""
     from kin_ros.client import open_client
     from kin_tools.check import ask_all, table
     from kin_tools.progress import Reporter
@@ -185,23 +170,25 @@ def _check(front: Front, stack: _Stack, checks: Path, started: float, timeout: f
     def stopped() -> bool:
         return bool(front.signalled) or front.poll() is not None
 
-    def late() -> bool:
-        return stopped() or time.monotonic() - started > timeout
+    def over() -> bool:
+        return stopped() or (checks is not None and time.monotonic() - started > timeout)
 
     good = False
-    with open_client("check") as client:
-        names = stack.find_names(client, late)
+    with open_client("up" if checks is None else "check") as client:
+        names = stack.find_names(client, over)
         reporter = Reporter(client, names, started)
-        while not reporter.ready and not late():
+        while not over() and not (checks and reporter.ready):
             reporter.turn()
-        if reporter.ready:
+        if checks and reporter.ready:
             answers = ask_all(client, read_questions(checks, names), stopped)
             good = all(answer.good for answer in answers)
             print(table(answers), flush=True)
-        elif not front.signalled:
+        elif checks and not front.signalled:
             print(f"kinstack: not ready: {reporter.message}", file=sys.stderr)
         reporter.close()
-    if front.poll() is None and not front.signalled:
+    if checks is None:
+        return front.finish()
+    if not stopped():
         front.send(signal.SIGINT)
     code = front.finish()
     if code != 0:

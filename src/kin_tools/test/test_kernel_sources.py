@@ -57,7 +57,7 @@ def folders(tree):
         ("core/numbers.py", "UNUSED = 3", "UNUSED = 4", ""),
         ("core/numbers.py", "UNUSED = 3", "TURN += 1", "alpha core"),
         ("core/kernels.py", "x % numbers", "x + numbers", "alpha core"),
-        ("core/kernels.py", "x % numbers", "x % numbers  # a comment", ""),
+        ("core/kernels.py", "numbers.TURN", "numbers.TURN  # a comment", ""),
         ("alpha/compiled.py", "cache=True", "cache=True, nogil=True", "alpha"),
         ("alpha/steps.py", "return 0.5", "return 0.25", "alpha"),
         ("alpha/steps.py", "['first'] = 1", "['first'] = 2", "alpha"),

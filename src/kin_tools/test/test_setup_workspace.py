@@ -388,6 +388,23 @@ def test_native_mode_needs_a_ros_that_loads(clone, prefix, reason):
     assert not (clone / ".venv-native").exists()
 
 
+def test_native_mode_names_the_messages_that_a_small_ros_lacks(clone, tmp_path):
+    (tmp_path / "ros").mkdir()
+    for name in ("rclpy", "tf2_msgs"):
+        (tmp_path / "ros" / f"{name}.py").write_text("")
+    ran = subprocess.run(
+        [sys._base_executable, "-I", str(SCRIPT), str(clone), "--native"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "ROS_DISTRO": "jazzy", "PYTHONPATH": str(tmp_path / "ros")},
+        check=False,
+        timeout=60,
+    )
+    assert ran.returncode == 1
+    assert one_sentence(ran).endswith("apt install ros-jazzy-control-msgs ros-jazzy-moveit-msgs")
+    assert not (clone / ".venv-native").exists()
+
+
 def test_locks_name_no_host_and_no_path():
     for name in ("requirements.lock", "requirements-dev.lock"):
         text = (ROOT / name).read_text()
