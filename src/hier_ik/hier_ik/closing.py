@@ -196,6 +196,7 @@ def _follow_group(
             f = freedoms[index[group.freedom + n + k]]
             f.q = f.rest if t == 1.0 else f.q + t * (f.rest - f.q)
         _move(freedoms, index, work, group, t)
+        left = math.inf
         away = 0.0  # from the predicted posture
         for _again in range(NEWTON):
             linearise(bodies, freedoms, closures, chain, index, work, group)
@@ -204,10 +205,11 @@ def _follow_group(
             inconsistent = _newton(work, group)
             step = _move(freedoms, index, work, group, 1.0)
             away += step
-            group.left = 0.5 * group.curvature * step * step + math.sqrt(inconsistent)
-            if group.left <= ENOUGH:
+            left = 0.5 * group.curvature * step * step + math.sqrt(inconsistent)
+            if left <= ENOUGH:
                 break
-        if not (group.left <= INCONSISTENT and away <= t * t * b * s + INCONSISTENT):
+        group.left = left
+        if not (left <= INCONSISTENT and away <= t * t * b * s + INCONSISTENT):
             return NOT_CLOSED
         if _wrap(freedoms, index, group):
             linearise(bodies, freedoms, closures, chain, index, work, group)

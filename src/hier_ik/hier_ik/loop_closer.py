@@ -125,6 +125,8 @@ class LoopCloser:
         self._arguments = self._tables.kernel()
         self._driven = np.array([d for name in self.actuated for d in self._part(name)], np.int64)
         self._unit = self._of.unit
+        # What is above its loops stays where it is for a group, but it must be a pose.
+        all_kinematics(self._tables.bodies, self._tables.freedoms)
         for group in range(len(self._tables.groups)):
             self._linearise(group)
             self._check_group(group)
@@ -268,10 +270,11 @@ class LoopCloser:
             raise LinkageError(
                 "joints", "these joints cannot do the work of all actuators that have a torque"
             )
-        out, at = {}, 0
+        out: dict[str, Array] = {}
+        at = 0
         for name in joints:
             dof = self._flat.joints[name].dof
-            out[name] = found[at : at + dof]
+            out[name] = np.asarray(found[at : at + dof], np.float64)
             at += dof
         return out
 

@@ -25,7 +25,34 @@ def robots():
     yield "four_bar", four_bar(rng), ["1"]
     yield "five_bar", five_bar(rng), ["1", "2"]
     yield "rrr3", rrr3()[0], ["A0", "A1", "A2"]
+    yield "leg", *leg()
     yield "stewart", stewart()[0], [f"P{i}" for i in range(6)]
+
+
+def leg():
+    """A hip that carries a knee driven through a four-bar linkage, whose shin carries another."""
+    linkage = Linkage("leg")
+    linkage.add_link("torso")
+    at, y = "torso", (0.0, 1.0, 0.0)
+    actuated = ["hip"]
+    linkage.add_link("hip")
+    linkage.add_joint("hip", "revolute", at, "hip", axis=(1.0, 0, 0), closure=False, value=0.3)
+    at = "hip"
+    for k in range(2):
+        for name, parent, xyz in (
+            (f"motor{k}", at, (0.0, 0.0, -0.05)),
+            (f"rod{k}", f"motor{k}", (-0.08, 0.0, 0.0)),
+            (f"knee{k}", at, (0.0, 0.0, -0.4)),
+        ):
+            linkage.add_link(name)
+            linkage.add_joint(name, "revolute", parent, name, xyz=xyz, axis=y, closure=False)
+        linkage.add_joint(
+            f"loop{k}", "revolute", f"rod{k}", f"knee{k}", xyz=(0.0, 0.0, -0.35), axis=y,
+            child_origin=frame((-0.08, 0.0, 0.0)), closure=True,
+        )  # fmt: skip
+        actuated.append(f"motor{k}")
+        at = f"knee{k}"
+    return linkage, actuated
 
 
 ROBOTS = {name: (linkage, actuated) for name, linkage, actuated in robots()}
