@@ -42,8 +42,8 @@ from hier_ik.sources import (
     linkage_from_folder,
     preset_tower,
 )
-from hier_ik.tower import tower
 from hier_ik.urdf import load_urdf_linkage
+from hier_ik.warm_up import warm_up
 from kin_core import checks
 from kin_core.errors import InvalidInput, StatusCode
 from kin_core.loop import PeriodicLoop
@@ -82,8 +82,7 @@ class HierNode(KinNode[HierParameters]):
 
     def warm_up(self) -> None:
         """Compile both solvers, or load them from the cache."""
-        Solver(tower(1)).solve()
-        Solver(tower(1), "flat_structured").solve()
+        warm_up()
 
     def configure(self) -> None:
         """Load the first linkage, make topics and services."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -81,13 +81,13 @@ class Goal(NamedTuple):
 Tables = TypeVar("Tables")
 Room = TypeVar("Room")
 #: search(tables, goal, stack, found, progress): a compiled search.
-Kernel = Callable[[Tables, Goal, Stack, Box, np.record], None]
+Kernel = Callable[[Tables, Goal, Stack, Box, Any], None]
 
 
 def make_driver(
     reduce_box: Callable[[Tables, Room, Box, int, Tuning], tuple[bool, float]],
     split_box: Callable[[Stack, int, Box, Array, float], int],
-) -> Callable[[Tables, Room, Goal, Stack, Box, np.record, Box], None]:
+) -> Callable[[Tables, Room, Goal, Stack, Box, Any, Box], None]:
     """The Cuik algorithm with a Reduce_Box of its own, for compiled code.
 
     A factory, because numba does not cache a function that is given functions.
@@ -105,7 +105,7 @@ def make_driver(
         goal: Goal,
         stack: Stack,
         found: Box,
-        progress: np.record,
+        progress: Any,
         box: Box,
     ) -> None:
         """Search the boxes on a stack, in place.

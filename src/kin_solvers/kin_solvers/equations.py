@@ -244,6 +244,14 @@ class Equations:
         unknown: What the constants leave unknown of the residuals (Euclidean norm).
     """
 
+    @classmethod
+    def of(cls, system: System) -> Equations:
+        """The equations of a system; made once."""
+        known: Equations | None = system.made.get("equations")
+        if known is None:
+            known = system.made["equations"] = cls(system)
+        return known
+
     def __init__(self, system: System) -> None:
         self.system = s = system
         self.rows = 6 * len(s.point)

@@ -15,7 +15,7 @@ from kin_solvers.boxes import Counters
 from kin_solvers.clusters import clusters_of, connect
 from kin_solvers.components import Component, Finder
 from kin_solvers.curves import trace
-from kin_solvers.equations import Equations, independent_rows
+from kin_solvers.equations import Equations
 from kin_solvers.errors import RequestError
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.schedule import Paused
@@ -137,14 +137,14 @@ class Manifold:
         lower, upper = self.lower * unit, self.upper * unit
         known = 0.5 * (lower + upper)[self.isolated]
         finder = Finder(system, lower, upper, self.sigma, known)
-        found: list[Component] = []
+        found = finder.isolated(np.flatnonzero(self.isolated))
+        if len(found) == len(lower):
+            return tuple(found), ()
         without: list[NDArray[np.int64]] = []
         for boxes in clusters_of(self.clusters):
-            parts = (
-                [finder.isolated(int(boxes[0]))]
-                if self.isolated[boxes[0]]
-                else finder.components(boxes)
-            )
+            if self.isolated[boxes[0]]:
+                continue
+            parts = finder.components(boxes)
             found += parts
             if not parts:
                 without.append(boxes)
@@ -191,9 +191,8 @@ class Manifold:
     @cached_property
     def expected_dimension(self) -> int:
         """Unknowns less independent equations; 0 where there are at least as many of these."""
-        return max(
-            0, len(self.mechanism.variables) - len(independent_rows(System.of(self.mechanism)))
-        )
+        equations = Equations.of(System.of(self.mechanism))
+        return max(0, len(self.mechanism.variables) - len(equations.independent))
 
     def _near(self, q: Array, box: int) -> bool:
         """Whether a point is in a box or within its size, or half of sigma, of it."""
@@ -241,7 +240,7 @@ class Manifold:
         n = len(self.lower)
         size = len(self.mechanism.variables)
         system = System.of(self.mechanism)
-        equations = Equations(system)
+        equations = Equations.of(system)
         unit = system.unit
         points, labels = [], []
         rng = np.random.default_rng(n)

@@ -141,15 +141,23 @@ class Mechanism:
         variables: The unknowns.
         loops: The loops.
         target: For a serial arm: pose of the tip that closes the loop, shape (4, 4) [m].
+        prepared: What has been made of it that does not depend on the target.
+        made: What has been made of it.
     """
 
     name: str
     variables: tuple[Variable, ...]
     loops: tuple[Loop, ...]
     target: Matrix | None = field(default=None, repr=False)
+    prepared: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    made: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to other processes: not what has been made of it."""
+        return {**self.__dict__, "prepared": {}, "made": {}}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -179,6 +187,8 @@ class Mechanism:
 
     def with_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> Mechanism:
         """The same mechanism with other ranges for some of its variables."""
+        if ranges == {}:
+            return self
         if not isinstance(ranges, Mapping):
             raise MechanismError(
                 "ranges", f"must map names to (lower, upper), got {checks.shown(ranges)}"
@@ -202,7 +212,11 @@ class Mechanism:
         loop = self.loops[0]
         closing = Constant(inverse_transform(matrix))
         loops = (replace(loop, factors=(*loop.factors[:-1], closing)), *self.loops[1:])
-        return replace(self, loops=loops, target=matrix)
+        # All the rest has been checked, and what was made of it is kept in ``prepared``.
+        arm = object.__new__(Mechanism)
+        arm.__dict__.update(self.__dict__, loops=loops, target=matrix, made={})
+        arm.__dict__.pop("fingerprint", None)
+        return arm
 
     def product(self, loop: int, q: ArrayLike) -> Matrix:
         """The product of equation (2) of one loop at a configuration.
@@ -261,15 +275,18 @@ def _transform(where: str, matrix: ArrayLike) -> Matrix:
     if np.abs(result).max() > MAX_MAGNITUDE:
         raise MechanismError(where, f"a length is larger than {MAX_MAGNITUDE:g} m")
     R = result[:3, :3]
-    if np.abs(R @ R.T - np.eye(3)).max() > MAX_DEFECT or np.linalg.det(R) < 0.0:
+    defect = np.abs(R @ R.T - np.eye(3)).max()
+    if defect > MAX_DEFECT or np.linalg.det(R) < 0.0:
         raise MechanismError(where, "the upper left 3x3 block is no rotation")
     if np.abs(result[3] - (0.0, 0.0, 0.0, 1.0)).max() > 0.0:
         raise MechanismError(where, "the last row must be 0, 0, 0, 1")
-    # Nearest rotation: the bound on rounding counts on orthonormal constants.
-    u, _, vt = np.linalg.svd(R)
-    nearest = u @ vt
-    if np.abs(nearest - R).max() > 1e-15:
-        result[:3, :3] = nearest
+    # Nearest rotation: the bound on rounding counts on orthonormal constants. It differs from R by
+    # about half the defect.
+    if defect > 6e-16:
+        u, _, vt = np.linalg.svd(R)
+        nearest = u @ vt
+        if np.abs(nearest - R).max() > 1e-15:
+            result[:3, :3] = nearest
     return result
 
 

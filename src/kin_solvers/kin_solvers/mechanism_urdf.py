@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +23,7 @@ from kin_solvers.mechanism import (
     Variable,
 )
 
-__all__ = ["arm_from_urdf", "loops_from_urdf"]
+__all__ = ["arm_from_urdf", "link_pose", "loops_from_urdf"]
 
 Matrix = NDArray[np.float64]
 
@@ -64,6 +65,27 @@ def arm_from_urdf(urdf: Urdf, target: ArrayLike, *, base: str = "", tip: str = "
         target=np.eye(4),
     )
     return arm.with_target(target)
+
+
+def link_pose(urdf: Urdf, link: str, positions: Mapping[str, float]) -> Matrix:
+    """Pose of a link in the root of a robot, shape (4, 4) [m].
+
+    Args:
+        urdf: The robot.
+        link: Name of the link.
+        positions: Of the joints on the way to it, by name [rad, m]; joints that follow others, and
+            those that stand still, need none.
+    """
+    pose = np.eye(4)
+    for joint in _chain(urdf, urdf.root, link):
+        pose = pose @ joint.origin
+        if joint.moves:
+            leader, multiplier, offset = _leader(urdf, joint)
+            if leader.name not in positions and not _is_fixed(leader):
+                raise MechanismError(f"joint {leader.name}", "has no position")
+            value = multiplier * positions.get(leader.name, leader.lower) + offset
+            pose = pose @ _moved(joint, np.asarray(joint.axis, dtype=np.float64), value)
+    return pose
 
 
 def loops_from_urdf(urdf: Urdf, closures: list[Closure]) -> Mechanism:

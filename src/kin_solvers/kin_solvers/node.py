@@ -20,6 +20,8 @@ from kin_core.errors import Cancelled, InvalidInput, LimitExceeded
 from kin_core.task import Task
 from kin_core.urdf import Urdf, load_urdf
 from kin_ros.arrays import from_field, to_field
+from kin_ros.frames import Frames
+from kin_ros.moveit import serve_kinematics
 from kin_ros.node import KinNode, run
 from kin_ros.qos import LATCHED, STATE
 from kin_solvers.all_ik import solve_all_ik
@@ -34,6 +36,7 @@ from kin_solvers.conversions import (
     read_settings,
     report,
 )
+from kin_solvers.doors import ArmDoors
 from kin_solvers.manifold import Manifold
 from kin_solvers.markers import boxes_as_markers, linkage_as_markers
 from kin_solvers.mechanism import Mechanism
@@ -86,6 +89,8 @@ class KinSolversNode(KinNode[CuikParameters]):
             feedback,
         )
         self.serve(SolveAllIK, "~/solve_all_ik", self._solve_all_ik)
+        doors = ArmDoors(lambda: self._urdf(""), self._all_ik_settings)
+        serve_kinematics(self, doors.robot, Frames(self), ik=doors.ik, fk=doors.fk)
         self.every(1.0 / self.parameters.playback_rate, self._play)
 
     def activate(self) -> None:
@@ -124,13 +129,16 @@ class KinSolversNode(KinNode[CuikParameters]):
     def _solve_all_ik(self, request: Any, task: Task) -> Any:
         arm = read_arm(request, self._urdf)
         seed = from_field(request.seed)
+        settings = self._all_ik_settings()
+        found = solve_all_ik(arm, seed if len(seed) else None, settings, task=task)
+        return all_ik_response(arm, found, int(request.max_solutions))
+
+    def _all_ik_settings(self) -> Settings:
         p = self.parameters
-        settings = Settings(
+        return Settings(
             sigma=min(p.sigma, ALL_IK_SIGMA), rho=p.rho, threads=p.threads, max_boxes=p.max_boxes,
             max_bytes=p.max_bytes,
         )  # fmt: skip
-        found = solve_all_ik(arm, seed if len(seed) else None, settings, task=task)
-        return all_ik_response(arm, found, int(request.max_solutions))
 
     # Robot descriptions --------------------------------------------------------------------
 

@@ -19,9 +19,12 @@ from numpy.typing import NDArray
 
 from kin_core.task import STOP_CANCELLED, Task
 from kin_solvers.boxes import Boxes, Counters
+from kin_solvers.mechanism import Mechanism
 from kin_solvers.search import Chunk, Search, Step, begin
 
 Array = NDArray[np.float64]
+#: What is searched and how: the mechanism, the method, sigma and rho.
+Question = tuple[Mechanism, str, float, float]
 
 #: Boxes that are processed before work is shared out.
 FIRST_BOXES = 400
@@ -46,7 +49,7 @@ class Frontier:
         counters: What all stretches have counted.
     """
 
-    question: str
+    question: Question
     chunks: tuple[Chunk, ...]
     round: int
     found: tuple[tuple[Array, Array], ...]
@@ -92,7 +95,7 @@ class Paused:
         return np.array_equal(self.lower, boxes[0]) and np.array_equal(self.upper, boxes[1])
 
 
-def start(question: str, chunks: Iterable[Chunk], size: int) -> Frontier:
+def start(question: Question, chunks: Iterable[Chunk], size: int) -> Frontier:
     """A frontier before its first round.
 
     Args:

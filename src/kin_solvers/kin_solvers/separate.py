@@ -21,6 +21,7 @@ from kin_solvers.boxes import Boxes, Outcome
 from kin_solvers.certificate import Certifier, Proof
 from kin_solvers.clusters import clusters_of, connect
 from kin_solvers.fast import FastSearch
+from kin_solvers.isolate import bounds_of, isolate, make_roots
 from kin_solvers.regions import Region, Regions
 from kin_solvers.settings import Settings
 from kin_solvers.system import System
@@ -35,6 +36,8 @@ _TWO_PI = 2.0 * math.pi
 SMALLEST = 1e-9
 #: Boxes of a cover that are first searched again all together.
 FEW = 100
+#: Sides at which all solutions are looked for at once [rad, m].
+SIDES = (1e-3, 3e-5, 1e-6)
 #: Boxes that one cluster may come to, and that its finer searches may process, before it is left as
 #: it is.
 MAX_OPEN, MAX_PROCESSED = 20_000, 200_000
@@ -138,7 +141,10 @@ class _Separation:
     # Isolated solutions ----------------------------------------------------------------------
 
     def settle(self, lower: Array, upper: Array) -> Separated:
-        """Settle every cluster, the small ones first."""
+        """Settle all clusters at once where solutions are regular, else the small ones first."""
+        parts = self._all_at_once(lower, upper)
+        if parts is not None:
+            return parts
         lower, upper = self._contracted(lower, upper)
         rest = [
             self._settle_cluster(*self._unwrapped(lower[members], upper[members]))
@@ -156,6 +162,38 @@ class _Separation:
             self.processed,
             self.reductions,
         )  # fmt: skip
+
+    def _all_at_once(self, lower: Array, upper: Array) -> Separated | None:
+        """Every solution proven by compiled code; None where a box resists."""
+        system = self.system
+        if not self.certifier.plain or len(lower) > FEW:
+            return None
+        bounds, roots = bounds_of(system), make_roots(system.size)
+        tables = self.certifier.equations.tables
+        for side in SIDES:
+            if float((upper - lower).max()) > side:
+                found = self._finer(lower, upper, side, 40 + 20 * len(lower))
+                if found is None or len(found.left) or len(found.found_lower) > FEW:
+                    return None
+                lower, upper = found.found_lower, found.found_upper
+            held = np.zeros(len(lower), dtype=np.bool_)
+            isolate(tables, bounds, system.cyclic, lower, upper, roots, held)
+            lower, upper = lower[~held], upper[~held]
+            if len(lower) == 0:
+                break
+        else:
+            return None
+        count = int(roots.counts[0])
+        x = roots.x[:count]
+        half = roots.tight[:count] + 4e-15 * (1.0 + np.abs(x))
+        low, high = x - half, x + half
+        free = system.cyclic
+        near = np.all(free | ((high >= system.lower) & (low <= system.upper)), axis=1)
+        sure = np.all(free | ((low >= system.lower) & (high <= system.upper)), axis=1)
+        isolated = np.ones(int(near.sum()), dtype=bool)
+        return Separated(
+            low[near], high[near], sure[near], isolated, self.processed, self.reductions
+        )
 
     def _contracted(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Boxes of isolated solutions made smaller, all in one finer search; as they were if not.
@@ -209,7 +247,7 @@ class _Separation:
         labels = connect(lower, upper, self.system.cyclic)
         return [self._unwrapped(lower[m], upper[m]) for m in clusters_of(labels)]
 
-    def _search(self, lower: Array, upper: Array, sigma: float, limit: int) -> Outcome | None:
+    def _finer(self, lower: Array, upper: Array, sigma: float, limit: int) -> Outcome | None:
         """A finer search; None if the budget is used up."""
         limit = min(limit, self.budget - self.processed)
         if limit <= 0:
@@ -218,6 +256,13 @@ class _Separation:
         found = search.run(Boxes(lower, upper, np.zeros(len(lower))), limit, self.task.flag)
         self.processed += found.counters.processed
         self.reductions += found.counters.reductions
+        return found
+
+    def _search(self, lower: Array, upper: Array, sigma: float, limit: int) -> Outcome | None:
+        """A finer search, its boxes contracted; None if the budget is used up."""
+        found = self._finer(lower, upper, sigma, limit)
+        if found is None:
+            return None
         low, high = self.certifier.contracted(found.found_lower, found.found_upper, self.regions)
         return replace(found, found_lower=low, found_upper=high)
 

@@ -20,7 +20,7 @@ from kin_solvers.errors import RequestError, own_errors
 from kin_solvers.manifold import Manifold
 from kin_solvers.mechanism import MAX_MAGNITUDE, Mechanism
 from kin_solvers.methods import make_search
-from kin_solvers.schedule import FIRST_BOXES, Frontier, Local, Paused, run_rounds, start
+from kin_solvers.schedule import FIRST_BOXES, Frontier, Local, Paused, Question, run_rounds, start
 from kin_solvers.search import Search, begin
 from kin_solvers.separate import separate
 from kin_solvers.settings import Settings
@@ -71,7 +71,7 @@ def solve(
     with task:
         frontier, stopped = _advance(search, mechanism, frontier, settings, task)
         lower, upper = frontier.solutions(search)
-        keep = _within(mechanism, lower, upper)
+        keep = _within(system, lower, upper)
         lower, upper = lower[keep], upper[keep]
         raw = (lower, upper)
         left = frontier.unfinished(search)
@@ -109,9 +109,9 @@ def solve(
     )
 
 
-def _question(mechanism: Mechanism, settings: Settings) -> str:
-    """What is searched and how: a frontier goes on with the same question only."""
-    return f"{mechanism.fingerprint} {settings.method} {settings.sigma!r} {settings.rho!r}"
+def _same(a: Question, b: Question) -> bool:
+    """Whether two questions are one: a frontier goes on with the same question only."""
+    return a[1:] == b[1:] and a[0].fingerprint == b[0].fingerprint
 
 
 def _start(
@@ -122,7 +122,7 @@ def _start(
     boxes: tuple[ArrayLike, ArrayLike] | None,
 ) -> tuple[Frontier, str]:
     """Where to begin, and whether the question is about the ranges or about given boxes."""
-    question = _question(mechanism, settings)
+    question = (mechanism, settings.method, settings.sigma, settings.rho)
     size = len(mechanism.variables)
     quota = min(FIRST_BOXES, search.chunk)
     if resume is None and boxes is None:
@@ -137,7 +137,7 @@ def _start(
     if resume.mechanism.fingerprint != mechanism.fingerprint:
         raise RequestError("resume", "belongs to another mechanism, target or range")
     paused = resume.paused
-    if paused is not None and paused.frontier.question == question:
+    if paused is not None and _same(paused.frontier.question, question):
         return paused.frontier, resume.asked
     # Another method or sigma: the open boxes are searched anew, what was found stays found.
     share = resume.unfinished_share
@@ -177,13 +177,11 @@ def _examined(resume: Manifold, found: tuple[Array, Array]) -> bool:
     return resume.paused is not None and resume.paused.examined and resume.paused.found(found)
 
 
-def _within(mechanism: Mechanism, lower: Array, upper: Array) -> NDArray[np.bool_]:
+def _within(system: System, lower: Array, upper: Array) -> NDArray[np.bool_]:
     """Boxes that meet the ranges (the hull of an arc may stick out)."""
-    keep = np.ones(len(lower), dtype=bool)
-    for k, v in enumerate(mechanism.variables):
-        if not v.cyclic:
-            keep &= (upper[:, k] >= v.lower - 1e-12) & (lower[:, k] <= v.upper + 1e-12)
-    return keep
+    unit = system.unit
+    reaches = (upper >= system.lower / unit - 1e-12) & (lower <= system.upper / unit + 1e-12)
+    return np.asarray((system.cyclic | reaches).all(axis=1))
 
 
 def _given_boxes(mechanism: Mechanism, given: Any) -> tuple[Array, Array]:

@@ -280,7 +280,8 @@ class Workspace:
             wanted.write_text(_UV)
             step.show("uv")
             try:
-                self._install_by_pip(["--target", str(self.cache / "uv"), "-r", str(wanted)], step)
+                where = ["--upgrade", "--target", str(self.cache / "uv")]
+                self._install_by_pip([*where, "-r", str(wanted)], step)
             except SetupError:
                 return False
         step.show("with uv")
@@ -533,8 +534,8 @@ def package_name(folder: Path) -> str:
     return match[1]
 
 
-def source_digest(folder: Path) -> str:
-    """Return a digest of what a package's build depends on.
+def build_inputs(folder: Path) -> list[Path]:
+    """Return the files that a package's build depends on.
 
     Python modules are linked into the install tree, so an edit of one needs no build; setup.py,
     data files, interfaces and launch files do.
@@ -550,7 +551,12 @@ def source_digest(folder: Path) -> str:
         if python and path.suffix in (".py", ".pyc", ".md") and path.name != "setup.py":
             continue
         files.append(path)
-    return _digest(files, base=folder)
+    return files
+
+
+def source_digest(folder: Path) -> str:
+    """Return a digest of what a package's build depends on."""
+    return _digest(build_inputs(folder), base=folder)
 
 
 def _digest(files: list[Path], *, base: Path | None = None, extra: str = "") -> str:

@@ -85,7 +85,7 @@ def _native_stack(ros2: str, file: Path, arguments: dict[str, str], quiet: bool)
 def _warn_if_visible() -> None:
     """Warn where the nodes can be seen from other machines: a sourced ROS 2 asks for that."""
     reach = (os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE") or "SUBNET").upper()
-    if reach not in ("LOCALHOST", "OFF"):
+    if reach == "SUBNET":
         print(
             f"kinstack: other machines can find these nodes (discovery range {reach});"
             " ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST keeps them to this one",
