@@ -138,8 +138,13 @@ class RunningStack:
     def services(self) -> dict[str, str]:
         """Names and types of the services that the nodes offer on top of those of every node."""
         offered = self._graph(self.client.node.get_service_names_and_types_by_node)
-        ours = ("kin_interfaces/srv/", "moveit_msgs/srv/")
-        return {service: kind for service, kind, _ in offered if kind.startswith(ours)}
+        return {
+            service: kind
+            for service, kind, node in offered
+            if kind.startswith("kin_interfaces/srv/")
+            # kin_solvers answers these for whichever robot described itself last.
+            or (kind.startswith("moveit_msgs/srv/") and node.rpartition("/")[2] == "hier_ik")
+        }
 
     def actions(self) -> dict[str, str]:
         """Names and types of the actions that the nodes offer."""
