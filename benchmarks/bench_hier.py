@@ -12,22 +12,19 @@ from __future__ import annotations
 import ctypes
 import json
 import math
-import os
 import subprocess
 import sys
 import tempfile
 import time
-import venv
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Bench, Sample
+from benchmarks.harness import Bench, Sample, peer_python, plain_environment
 from hier_ik import Solver, decompose, tower
 from hier_ik.bodies import pose_rows, unpack
 
-_ROOT = Path(__file__).resolve().parent.parent
 #: Other people's programs that peers_hier.py knows.
 PEERS = ("placo", "mujoco", "pinocchio", "mink")
 
@@ -59,6 +56,7 @@ def main(bench: Bench) -> None:
     _fifteen_blocks(bench)
     _over_blocks(bench)
     _steps_and_decomposition(bench)
+    _service(bench)
     if bench.peers:
         _peers(bench)
     else:
@@ -180,9 +178,59 @@ def _steps_and_decomposition(bench: Bench) -> None:
         bench.result(f"decompose_ms_{n}", 1e3 * times["decompose"].median, "ms")
 
 
+def _service(bench: Bench) -> None:
+    """hier_ik/solve of the tower over DDS, in turn with an empty node that answers the same."""
+    import rclpy
+    from kin_interfaces.msg import HierGoal, HierProblem
+    from kin_interfaces.srv import SolveHierIK
+    from rclpy.executors import SingleThreadedExecutor
+    from rclpy.serialization import serialize_message
+
+    from kin_ros.client import Client
+
+    goal = HierGoal(name="drag", priority=-1)
+    goal.target.position.x, goal.target.position.z = 0.4, 11.6
+    request = SolveHierIK.Request(problem=HierProblem(goals=[goal]))
+    runs = [sys.executable, "-c", "import sys; from hier_ik.node import main; sys.exit(main())"]
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    executor = SingleThreadedExecutor(context=context)
+    client = Client(rclpy.create_node("bench_hier", context=context), executor)
+    executor.add_node(client.node)
+    processes = [subprocess.Popen(runs)]
+
+    def ask(name: str) -> Any:
+        return client.call(name, SolveHierIK, request, wait=300.0, timeout=60.0)
+
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            answer = ask("/hier_ik/solve")
+            if answer.status.code != 0:
+                raise RuntimeError(answer.status.message)
+            Path(folder, "answer").write_bytes(serialize_message(answer))
+            service = ["/echo/solve", "kin_interfaces/srv/SolveHierIK", "answer"]
+            Path(folder, "index.json").write_text(json.dumps({"services": [service], "topics": []}))
+            echo = [sys.executable, "-m", "benchmarks.echo_node", folder]
+            processes.append(subprocess.Popen(echo))
+            times = bench.interleave(
+                {"echo": lambda: ask("/echo/solve"), "node": lambda: ask("/hier_ik/solve")},
+                repeats=300, warmup=20,
+            )  # fmt: skip
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait(10.0)
+        executor.shutdown()
+        context.try_shutdown()
+    bench.result("solve_service_ms", 1e3 * times["node"].median, "ms", "tower of 15 blocks")
+    ratio = times["echo"].ratio(times["node"])
+    bench.result("solve_service_ratio", ratio, "", "hier_ik/solve / empty node; floor 2.5")
+
+
 def _peers(bench: Bench) -> None:
     """The same tower in other people's programs, in turn with ours."""
-    python = _environment(bench)
+    python = peer_python(bench, "hier", ["placo", "mujoco", "pin", "mink", "numpy", "scipy"])
     ours = Drag(15, "hierarchical")
     ours.run(100)
     with tempfile.TemporaryDirectory() as folder:
@@ -190,7 +238,7 @@ def _peers(bench: Bench) -> None:
         data.write_text(json.dumps(_plain(Drag(15, "flat_structured").solver)))
         with subprocess.Popen(
             [python, str(Path(__file__).parent / "peers_hier.py"), str(data)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=_plain_environment(),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=plain_environment(),
         ) as process:  # fmt: skip
             notes, times, left = _rounds(bench, process, ours)
     us = {name: 1e6 * sample.median for name, sample in times.items()}
@@ -208,27 +256,6 @@ def _peers(bench: Bench) -> None:
         ("solver", "us", "times ours", "closures left", "goal left", "what"),
         rows,
     )
-
-
-def _environment(bench: Bench) -> Path:
-    """The Python of .peers/hier, made at the first use."""
-    place = _ROOT / ".peers" / "hier"
-    python = place / "bin" / "python"
-    if not (place / ".ready").exists():
-        bench.say("making .peers/hier (placo, mujoco, pinocchio, mink) ...")
-        venv.EnvBuilder(with_pip=True, clear=True).create(place)
-        install = [python, "-m", "pip", "install", "--quiet"]
-        packages = ["placo", "mujoco", "pin", "mink", "numpy", "scipy"]
-        subprocess.run([*install, *packages], check=True, env=_plain_environment())
-        (place / ".ready").touch()
-    return python
-
-
-def _plain_environment() -> dict[str, str]:
-    """Ours without what would bring our packages into theirs, and with one BLAS thread."""
-    ours = ("PYTHONPATH", "LD_LIBRARY_PATH", "AMENT_PREFIX_PATH", "VIRTUAL_ENV")
-    kept = {key: value for key, value in os.environ.items() if key not in ours}
-    return kept | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def _rounds(

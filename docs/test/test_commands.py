@@ -36,7 +36,7 @@ COMMAND = re.compile(r"^(?:[A-Z_]+=\S+ )?(?:\./kinstack|kin_solvers|docker|ros2|
 #: Commands that are not run here, and why.
 NOT_RUN = {
     r"^(\w+=\S+ )?\./kinstack (test|bench)\b": "is itself a run of tests, or of minutes",
-    r"^(docker|ros2|colcon)\b": "needs an engine or a ROS installation",
+    r"^(\w+=\S+ )?(docker|ros2|colcon)\b": "needs an engine or a ROS installation",
     r"^\./kinstack shell$": "opens a shell for a person",
     r"dask (worker|scheduler)\b": "is started by the tests of the engine",
     r"^\./kinstack bag golden make\b": "would change the golden bags",
