@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.closed_robots import ROBOTS
 from benchmarks.harness import Bench, Sample, peer_python, plain_environment
-from hier_ik import Solver, decompose, tower
+from hier_ik import LoopCloser, Solver, decompose, tower
 from hier_ik.bodies import pose_rows, unpack
 
 #: Other people's programs that peers_hier.py knows.
@@ -56,6 +57,7 @@ def main(bench: Bench) -> None:
     _fifteen_blocks(bench)
     _over_blocks(bench)
     _steps_and_decomposition(bench)
+    _closer(bench)
     _service(bench)
     if bench.peers:
         _peers(bench)
@@ -176,6 +178,57 @@ def _steps_and_decomposition(bench: Bench) -> None:
         linkage = tower(n)
         times = bench.interleave({"decompose": lambda x=linkage: decompose(x)}, repeats)
         bench.result(f"decompose_ms_{n}", 1e3 * times["decompose"].median, "ms")
+
+
+def _closer(bench: Bench) -> None:
+    """Steps of the loop closer at 1 kHz along smooth motions, and random ones back and forth."""
+    rows, random = [], 20_000 if bench.quick else 200_000
+    taken = changed = 0
+    for name, make in ROBOTS.items():
+        linkage, actuated = make()
+        closer = LoopCloser(linkage, actuated)
+        index = [closer.names.index(n) for n in actuated]
+        start = closer.positions[index]
+        rng = np.random.default_rng(0)
+        slides = np.array([linkage.joints[n].type == "prismatic" for n in actuated])
+        reach = np.where(slides, 0.03 * np.abs(start), 0.2)
+        rate, phase = rng.uniform(0.5, 1.5, (2, len(start))) * 2 * math.pi
+        seconds = np.arange(1000)[:, None] * 1e-3
+        path = start + reach * (np.sin(rate * seconds + phase) - np.sin(phase))
+        path = np.vstack([path, path[::-1]])
+        closer.close(start)
+
+        def steps(closer: LoopCloser = closer, path: Any = path) -> None:
+            closer.follow(path)
+
+        def calls(closer: LoopCloser = closer, path: Any = path) -> None:
+            for row in path[:200]:
+                closer.close(row)
+            closer.follow(path[199::-1])
+
+        times = bench.interleave({"steps": steps, "calls": calls}, 9)
+        step = 1e6 * times["steps"].median / len(path)
+        call = (1e6 * times["calls"].median - 200 * step) / 200
+        # Random steps about the start: on one branch, the same actuators give the same posture.
+        home = closer.close(start).positions
+        for _ in range(random // 1000 // len(ROBOTS)):
+            walk = start + reach * rng.uniform(-0.5, 0.5, (1000, len(start)))
+            taken += closer.follow(walk)[1]
+            back = closer.close(start)
+            changed += int(np.abs(back.positions - home).max() > 1e-6)
+        state = closer.close(start)
+        freedoms = len(closer.names)
+        rows.append((name, freedoms, len(actuated), step, call, state.margin, state.residual))
+        if name == "biped":
+            bench.result("closer_us_biped", step, "us", "per step in a compiled loop; floor 10")
+            bench.result("closer_call_us_biped", call, "us", "per call from Python; floor 15")
+    bench.table(
+        "loop closer, one step",
+        ("robot", "freedoms", "actuated", "us", "us from Python", "margin", "residual"),
+        rows,
+    )
+    bench.result("closer_random_steps", taken, "", "steps of up to 0.2 rad")
+    bench.result("closer_branch_changes", changed, "", "floor 0")
 
 
 def _service(bench: Bench) -> None:

@@ -30,7 +30,7 @@ class Visitor:
             kind: Type of the service.
             service: Its name in the stack, such as "hier_ik/solve".
             request: What to ask.
-            refused_is_fine: Return the answer whatever its status says.
+            refused_is_fine: Return the answer whatever its status, or MoveIt's code, says.
         """
         client = self.node.create_client(kind, f"{self.namespace}/{service}")
         if not client.wait_for_service(20.0):
@@ -40,8 +40,12 @@ class Visitor:
         if not future.done():
             raise SystemExit(f"{service} did not answer within a minute")
         answer = future.result()
-        if answer.status.code and not refused_is_fine:  # 0 is SUCCESS
-            raise SystemExit(f"{service}: {answer.status.message}")
+        if hasattr(answer, "error_code"):  # of MoveIt, where 1 is SUCCESS
+            good, message = answer.error_code.val == 1, answer.error_code.message
+        else:
+            good, message = answer.status.code == 0, answer.status.message
+        if not good and not refused_is_fine:
+            raise SystemExit(f"{service}: {message}")
         return answer
 
 

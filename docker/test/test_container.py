@@ -253,7 +253,7 @@ def test_the_words_of_kinstack_are_those_of_the_image(engine, image, stack):
     assert refused.returncode == 2
     assert "needs a clone" in refused.stderr
     network = ("--network", f"container:{stack.name}")
-    answer = engine.run("run", "--rm", *network, image, "call", *READY, "{}")
+    answer = engine.run("run", "--rm", *network, image, "call", *READY, "{wait: 30.0}")
     assert yaml.safe_load(answer.stdout)["ready"] is True
     golden = once(engine, image, "bag", "golden", "check", "hier", "continuum", timeout=300.0)
     assert golden.returncode == 0
@@ -289,13 +289,17 @@ def test_hardening_holds(stack):
 
 
 def node_pid(running, node):
-    """The process id of a node inside its container."""
+    """The process id of a node inside its container; None while there is none."""
     program = (
-        "import pathlib; print([p.name for p in pathlib.Path('/proc').iterdir() if p.name.isdigit()"
-        f" and b'__node:={node}' in (p / 'cmdline').read_bytes().split(b'\\0')])"
+        "import glob\n"
+        "for name in glob.glob('/proc/[0-9]*/cmdline'):\n"
+        "  try:\n"
+        f"    if b'__node:={node}' in open(name, 'rb').read().split(b'\\0'):\n"
+        "      print(name.split('/')[2])\n"
+        "  except OSError: pass\n"
     )
-    (pid,) = yaml.safe_load(running.execute("python3", "-c", program).stdout)
-    return pid
+    found = running.execute("python3", "-c", program).stdout.split()
+    return found[0] if found else None
 
 
 def test_a_node_that_dies_for_good_is_unhealthy_and_the_end_is_in_good_order(engine, image):
@@ -314,7 +318,7 @@ def test_a_node_that_dies_for_good_is_unhealthy_and_the_end_is_in_good_order(eng
             "  time.sleep(0.2)\n"
         )
         first = node_pid(running, "gpu_kinematics")
-        running.execute("kill", "-9", first)
+        running.execute("sh", "-c", f"kill -9 {first}")
         running.wait(
             lambda: (
                 "ready: 2 of 2" in running.execute("cat", "/tmp/kinstack/state").stdout
@@ -331,28 +335,33 @@ def test_a_node_that_dies_for_good_is_unhealthy_and_the_end_is_in_good_order(eng
 
 def test_sigterm_ends_everything_and_leaves_no_shared_memory(engine, image):
     """With the host's memory, where anything that stays would stay for ever."""
-    domain = next(DOMAINS)
-    before = {path.name for path in Path("/dev/shm").iterdir()}
-    options = ("--network", "host", "--ipc", "host", "--env", f"ROS_DOMAIN_ID={domain}")
-    options += PLAIN
-    with container(engine, image, options=options) as running:
+    domain, user = next(DOMAINS), 123456
+
+    def memory():
+        found = set()
+        for path in Path("/dev/shm").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                if path.stat().st_uid == user:
+                    found.add(path.name)
+        # The tracing library of ROS keeps one page for each user, whatever runs.
+        return {name for name in found if not name.startswith("lttng-ust")}
+
+    options = ("--network", "host", "--ipc", "host", "--env", f"ROS_DOMAIN_ID={domain}", *PLAIN)
+    with container(engine, image, options=(*options, "--user", f"{user}:{user}")) as running:
         running.wait_healthy()
-        during = {path.name for path in Path("/dev/shm").iterdir()} - before
-        assert during
+        assert memory()
         # Another user: shared memory carries nothing, and `call` says so instead of waiting on.
-        if os.geteuid() != 1000:
-            lost = outside(*READY, "{}", "--timeout", "7", domain=domain, check=False)
-            assert lost.returncode == 1
-            assert "share no memory" in lost.stderr
-            assert "uid 1000" in lost.stderr
-            advice = {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4"}
-            advice |= {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"}
-            told = outside(*READY, "{}", domain=domain, **advice)
-            assert yaml.safe_load(told.stdout)["ready"] is True
+        lost = outside(*READY, "{}", "--timeout", "7", domain=domain, check=False)
+        assert lost.returncode == 1
+        assert "share no memory" in lost.stderr
+        assert str(user) in lost.stderr
+        advice = {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4"}
+        advice |= {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"}
+        told = outside(*READY, "{wait: 30.0}", "--wait", "60", domain=domain, **advice)
+        assert yaml.safe_load(told.stdout)["ready"] is True
         assert running.stop() == 0
         assert "supervisor was ended" not in running.logs()
-        left = {path for path in during if (Path("/dev/shm") / path).exists()}
-        assert left == set()
+        assert memory() == set()
 
 
 def test_a_client_outside_gets_answers(engine, image):
@@ -419,27 +428,21 @@ def test_bags_outlive_the_container_that_recorded_them(engine, image):
 
 
 def test_real_time_priority_is_an_option(engine, image):
-    """A limit is enough: a user who is not root gets no capability from `--cap-add` anyway."""
-    program = (
-        "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(60));"
-        " print(os.sched_getscheduler(0) == os.SCHED_FIFO)"
-    )
-    words = ("python3", "-c", program)
-    assert once(engine, image, *words, options=HARDENED, check=False).returncode != 0
-    allowed = (*HARDENED, "--ulimit", "rtprio=90", "--ulimit", "memlock=-1")
+    """For root with that one capability; a user who is not root does not get it."""
+    allowed = (*HARDENED, "--cap-add", "SYS_NICE")
     if REAL_TIME_GROUPS.exists():
-        if not engine.own:
-            pytest.skip("the engine's own groups may not have real time here")
+        share = REAL_TIME_GROUPS.parent / "docker" / REAL_TIME_GROUPS.name
+        if not share.exists() or int(share.read_text()) == 0:
+            pytest.skip("the engine was started without --cpu-rt-runtime")
         allowed += ("--cpu-rt-runtime", "400000")
-    assert once(engine, image, *words, options=allowed).stdout.strip() == "True"
-    words = (
-        "run",
-        "ft_controller",
-        "arm_simulator_node",
-        "--ros-args",
-        "-p",
-        "realtime_priority:=20",
-    )
+    program = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(60))"
+    words = ("python3", "-c", program)
+    assert once(engine, image, *words, options=(*HARDENED, "--user", "0"), check=False).returncode
+    assert once(engine, image, *words, options=allowed, check=False).returncode
+    allowed += ("--user", "0")
+    assert once(engine, image, *words, options=allowed).returncode == 0
+    words = ("run", "ft_controller", "arm_simulator_node")
+    words += ("--ros-args", "-p", "realtime_priority:=20")
     policies = "cut -d')' -f2- /proc/[0-9]*/task/*/stat 2>/dev/null | cut -d' ' -f40"
     with container(engine, image, *words, options=("--network", "none", *allowed)) as running:
         fifo = str(os.SCHED_FIFO)
@@ -455,22 +458,18 @@ def test_the_ros_image_starts_its_nodes_by_ros2_launch(engine, native_image):
     with container(engine, native_image, options=("--network", "none", *HARDENED)) as running:
         running.wait_healthy(240.0)
         commands = running.execute("sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '").stdout
-        assert (
-            "python3 -m kin_tools.launch" in commands
-        )  # what the stand-in's `ros2 launch` becomes
+        assert "/opt/ros/jazzy/bin/ros2 launch" in commands
         ranges = running.execute("sh", "-c", "cat /proc/[0-9]*/environ | tr '\\0' '\\n'").stdout
         assert "ROS_AUTOMATIC_DISCOVERY_RANGE=SYSTEM_DEFAULT" in ranges
         assert "ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET" not in ranges
-        assert yaml.safe_load(running.kinstack("call", *READY, "{}").stdout)["ready"] is True
-        assert (
-            running.execute("printenv", "ROS_AUTOMATIC_DISCOVERY_RANGE").stdout.strip()
-            == "LOCALHOST"
+        answer = engine.run(
+            *("run", "--rm", "--network", f"container:{running.name}", native_image),
+            *("call", *READY, "{wait: 30.0}"),
         )
+        assert yaml.safe_load(answer.stdout)["ready"] is True
         assert running.stop(20) == 0
-    shown = once(
-        engine, native_image, "ros2", "launch", "kin_bringup", "full_stack.launch.xml", "-s"
-    )
-    assert "namespace" in shown.stdout
+    words = ("ros2", "launch", "kin_bringup", "full_stack.launch.xml", "-s")
+    assert "namespace" in once(engine, native_image, *words).stdout
 
 
 def test_the_gpu_image_compiles_its_kernels_and_says_that_no_device_is_there(engine, gpu_image):
@@ -516,7 +515,7 @@ def test_compose_two_hosts(engine, compose):
     }
     for name in names.values():
         Container(engine, name).wait_healthy()
-    far = ("/control/stack_monitor/check_ready", READY[1], "{}")
+    far = ("/control/stack_monitor/check_ready", READY[1], "{wait: 30.0}")
     solvers, control = (Container(engine, name) for name in names.values())
     assert yaml.safe_load(solvers.kinstack("call", *far).stdout)["ready"] is True
     request = "{arm: puma560, pose: {position: {x: 0.4, y: 0.15, z: 0.3}, orientation: {w: 1.0}}}"

@@ -23,8 +23,7 @@ from dataclasses import asdict
 
 from ft_controller import memory
 from ft_controller.errors import ReplicaError
-from ft_controller.messages import Layout, alive_set
-from ft_controller.process_supervisor import Setup
+from ft_controller.messages import Layout, Setup, alive_set
 from ft_controller.records import Words
 
 __all__ = ["ReplicaProcesses"]

@@ -27,8 +27,7 @@ from ft_controller.errors import ArmError, ReplicaError, TooLarge
 from ft_controller.explain import Processor
 from ft_controller.faults import KINDS, SIGNALS, Fault, FaultKind, FaultTable
 from ft_controller.limits import Limits
-from ft_controller.messages import FAULT, MAX_PROCESSORS, MIN_PROCESSORS, Layout, Shared
-from ft_controller.process_supervisor import Setup
+from ft_controller.messages import FAULT, MAX_PROCESSORS, MIN_PROCESSORS, Layout, Setup, Shared
 from ft_controller.processes import ReplicaProcesses
 from ft_controller.records import Array, Flags, Words
 from ft_controller.safety_supervisor import Reason, SafetySupervisor, State

@@ -211,6 +211,10 @@ def _follow_group(
         group.left = left
         if not (left <= INCONSISTENT and away <= t * t * b * s + INCONSISTENT):
             return NOT_CLOSED
+        for i in range(n + na):  # the bound on the Jacobian counts on it
+            f = freedoms[index[group.freedom + i]]
+            if abs(f.q) > f.high:
+                return TOO_FAR
         if _wrap(freedoms, index, group):
             linearise(bodies, freedoms, closures, chain, index, work, group)
         if t == 1.0:

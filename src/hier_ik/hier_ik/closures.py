@@ -8,12 +8,32 @@ weight.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hier_ik.joints import ROT_AXIS, ROT_CROSS, ROT_FREE, ROT_FULL
 from hier_ik.kinematics import Frame, Triple, inlined, jit, product
-from hier_ik.tables import Array, Record, Records
+from hier_ik.tables import Record, Records
 
 __all__ = ["closure_matrix", "closure_rows", "relative_poses", "residuals"]
+
+Array = NDArray[np.float64]
+
+
+class Rotation(NamedTuple):
+    """A matrix (3, 3) in registers."""
+
+    xx: float
+    xy: float
+    xz: float
+    yx: float
+    yy: float
+    yz: float
+    zx: float
+    zy: float
+    zz: float
 
 
 @jit
@@ -44,34 +64,59 @@ def closure_matrix(
         turns = freedom.turns != 0
         vx, vy, vz = wx, wy, wz
         if turns:  # v = w x (b - its origin)
-            origin = bodies[freedom.body].pose
-            px, py, pz = b.x - origin.x, b.y - origin.y, b.z - origin.z
+            o = bodies[freedom.body].pose
+            px, py, pz = b.x - o.x, b.y - o.y, b.z - o.z
             vx, vy, vz = wy * pz - wz * py, wz * px - wx * pz, wx * py - wy * px
-        v = _into(a, vx, vy, vz)
-        at = _put(work, at, stride, mask, (s * v[0], s * v[1], s * v[2]))
+        if mask & 1:
+            work[at] = s * (a.xx * vx + a.yx * vy + a.zx * vz)
+            at += stride
+        if mask & 2:
+            work[at] = s * (a.xy * vx + a.yy * vy + a.zy * vz)
+            at += stride
+        if mask & 4:
+            work[at] = s * (a.xz * vx + a.yz * vy + a.zz * vz)
+            at += stride
         if mode == ROT_FREE:
             continue
-        o = (0.0, 0.0, 0.0)
+        ox, oy, oz = 0.0, 0.0, 0.0
         if turns:
-            u = _into(a, wx, wy, wz)
-            o = (s * u[0], s * u[1], s * u[2])
-        _put(
-            work, at, stride, mask >> 3,
-            (
-                rate.xx * o[0] + rate.xy * o[1] + rate.xz * o[2],
-                rate.yx * o[0] + rate.yy * o[1] + rate.yz * o[2],
-                rate.zx * o[0] + rate.zy * o[1] + rate.zz * o[2],
-            ),
-        )  # fmt: skip
+            ox = s * (a.xx * wx + a.yx * wy + a.zx * wz)
+            oy = s * (a.xy * wx + a.yy * wy + a.zy * wz)
+            oz = s * (a.xz * wx + a.yz * wy + a.zz * wz)
+        if mask & 8:
+            work[at] = rate.xx * ox + rate.xy * oy + rate.xz * oz
+            at += stride
+        if mask & 16:
+            work[at] = rate.yx * ox + rate.yy * oy + rate.yz * oz
+            at += stride
+        if mask & 32:
+            work[at] = rate.zx * ox + rate.zy * oy + rate.zz * oz
     return total
 
 
 @inlined
 def _write_rows(closure: Record, a: Frame, b: Frame, w: Triple, work: Array, e: int) -> float:
     mask, weight = closure.mask, closure.weight
-    p = _into(a, b.x - a.x, b.y - a.y, b.z - a.z)
-    k = _put(work, e, 1, mask, (weight * p[0], weight * p[1], weight * p[2]))
-    k = _put(work, k, 1, mask >> 3, (weight * w[0], weight * w[1], weight * w[2]))
+    dx, dy, dz = b.x - a.x, b.y - a.y, b.z - a.z
+    k = e
+    if mask & 1:
+        work[k] = weight * (a.xx * dx + a.yx * dy + a.zx * dz)
+        k += 1
+    if mask & 2:
+        work[k] = weight * (a.xy * dx + a.yy * dy + a.zy * dz)
+        k += 1
+    if mask & 4:
+        work[k] = weight * (a.xz * dx + a.yz * dy + a.zz * dz)
+        k += 1
+    if mask & 8:
+        work[k] = weight * w[0]
+        k += 1
+    if mask & 16:
+        work[k] = weight * w[1]
+        k += 1
+    if mask & 32:
+        work[k] = weight * w[2]
+        k += 1
     total = 0.0
     for i in range(e, k):
         total += work[i] * work[i]
@@ -79,27 +124,12 @@ def _write_rows(closure: Record, a: Frame, b: Frame, w: Triple, work: Array, e: 
 
 
 @inlined
-def _put(work: Array, at: int, stride: int, mask: int, values: Triple) -> int:
-    """Write those of three numbers that the mask holds, ``stride`` apart; where the next goes."""
-    if mask & 1:
-        work[at] = values[0]
-        at += stride
-    if mask & 2:
-        work[at] = values[1]
-        at += stride
-    if mask & 4:
-        work[at] = values[2]
-        at += stride
-    return at
-
-
-@inlined
-def _into(a: Frame, x: float, y: float, z: float) -> Triple:
-    """A vector of the root frame in the frame a."""
+def _z_axis(a: Frame, b: Frame) -> Triple:
+    """The z axis of b in a."""
     return (
-        a.xx * x + a.yx * y + a.zx * z,
-        a.xy * x + a.yy * y + a.zy * z,
-        a.xz * x + a.yz * y + a.zz * z,
+        a.xx * b.xz + a.yx * b.yz + a.zx * b.zz,
+        a.xy * b.xz + a.yy * b.yz + a.zy * b.zz,
+        a.xz * b.xz + a.yz * b.yz + a.zz * b.zz,
     )
 
 
@@ -109,8 +139,8 @@ def _rotation_rows(mode: int, a: Frame, b: Frame) -> Triple:
     if mode == ROT_FREE:
         return 0.0, 0.0, 0.0
     if mode == ROT_CROSS:  # x of a against y of b
-        return _into(a, b.xy, b.yy, b.zy)[0], 0.0, 0.0
-    zx, zy, zz = _into(a, b.xz, b.yz, b.zz)
+        return a.xx * b.xy + a.yx * b.yy + a.zx * b.zy, 0.0, 0.0
+    zx, zy, zz = _z_axis(a, b)
     if mode == ROT_AXIS:  # the turn that takes z of a to z of b
         n = math.sqrt(zx * zx + zy * zy)
         if n < 1e-150:
@@ -119,13 +149,17 @@ def _rotation_rows(mode: int, a: Frame, b: Frame) -> Triple:
             return -zy, zx, 0.0
         f = math.atan2(n, zz) / n
         return -f * zy, f * zx, 0.0
-    xx, xy, xz = _into(a, b.xx, b.yx, b.zx)
-    yx, yy, yz = _into(a, b.xy, b.yy, b.zy)
-    return _rotation_vector(Frame(xx, yx, zx, xy, yy, zy, xz, yz, zz, 0.0, 0.0, 0.0))
+    return _rotation_vector(
+        Rotation(
+            a.xx * b.xx + a.yx * b.yx + a.zx * b.zx, a.xx * b.xy + a.yx * b.yy + a.zx * b.zy, zx,
+            a.xy * b.xx + a.yy * b.yx + a.zy * b.zx, a.xy * b.xy + a.yy * b.yy + a.zy * b.zy, zy,
+            a.xz * b.xx + a.yz * b.yx + a.zz * b.zx, a.xz * b.xy + a.yz * b.yy + a.zz * b.zy, zz,
+        )
+    )  # fmt: skip
 
 
 @inlined
-def _rotation_vector(r: Frame) -> Triple:
+def _rotation_vector(r: Rotation) -> Triple:
     """Rotation vector of a matrix, |w| <= pi, through the largest quaternion component."""
     tr = r.xx + r.yy + r.zz
     if tr >= r.xx and tr >= r.yy and tr >= r.zz:
@@ -145,7 +179,7 @@ def _rotation_vector(r: Frame) -> Triple:
 
 
 @inlined
-def _rotation_rate(mode: int, a: Frame, b: Frame, w: Triple) -> Frame:
+def _rotation_rate(mode: int, a: Frame, b: Frame, w: Triple) -> Rotation:
     """G in d(rotation rows) = G omega, omega the angular velocity of b in a, in the frame a."""
     xx, xy, xz = 1.0, 0.0, 0.0
     yx, yy, yz = 0.0, 1.0, 0.0
@@ -166,7 +200,7 @@ def _rotation_rate(mode: int, a: Frame, b: Frame, w: Triple) -> Frame:
             xz, zx = h * x * z - 0.5 * y, h * x * z + 0.5 * y
             yz, zy = h * y * z + 0.5 * x, h * y * z - 0.5 * x
     elif mode == ROT_AXIS:
-        bx, by, bz = _into(a, b.xz, b.yz, b.zz)
+        bx, by, bz = _z_axis(a, b)
         n2 = bx * bx + by * by
         if n2 > 1e-24:
             n = math.sqrt(n2)
@@ -178,9 +212,9 @@ def _rotation_rate(mode: int, a: Frame, b: Frame, w: Triple) -> Frame:
             yx, yy, yz = v * ux * uy, v * uy * uy + f * bz, -f * by
     elif mode == ROT_CROSS:  # d(y of b) = omega x (y of b), its x component
         xx = 0.0
-        _, y, xy = _into(a, b.xy, b.yy, b.zy)
-        xz = -y
-    return Frame(xx, xy, xz, yx, yy, yz, zx, zy, zz, 0.0, 0.0, 0.0)
+        xy = a.xz * b.xy + a.yz * b.yy + a.zz * b.zy
+        xz = -(a.xy * b.xy + a.yy * b.yy + a.zy * b.zy)
+    return Rotation(xx, xy, xz, yx, yy, yz, zx, zy, zz)
 
 
 @jit

@@ -102,7 +102,7 @@ class SparseStep:
 
 
 class FallbackComponent:
-    """One component with its pattern; step() does what solve_component() does in the kernel."""
+    """One component with its pattern; step() does what solve_single() does in the kernel."""
 
     def __init__(self, tables: Tables, k: int, method: type[Step]) -> None:
         self.tables, self.record = tables, tables.components[k]

@@ -5,11 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from hier_ik.component import solve_component
+import numpy as np
+from numpy.typing import NDArray
+
 from hier_ik.kinematics import jit, kinematics
-from hier_ik.tables import FALLBACK, Array, Ints, Records
+from hier_ik.priorities import solve_priorities
+from hier_ik.single import solve_single
+from hier_ik.tables import PRIORITIES, SINGLE, Records
 
 __all__ = ["relax", "run"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @jit
@@ -52,9 +59,12 @@ def run(
             kinematics(bodies, freedoms, index, rounds[r].fk_begin, rounds[r].fk_end)
             for k in range(rounds[r].component_begin, rounds[r].component_end):
                 component = components[k]
-                if component.kind != FALLBACK:
+                if component.kind == SINGLE:
+                    cost = solve_single(bodies, freedoms, closures, chain, index, work, component)
+                    worst = max(worst, cost)
+                elif component.kind == PRIORITIES:
                     component.rest_gain = rest_gain if component.has_rest == 1 else 0.0
-                    cost = solve_component(
+                    cost = solve_priorities(
                         bodies, freedoms, closures, chain, parts, index, work, component
                     )
                     worst = max(worst, cost)

@@ -23,8 +23,7 @@ from hier_ik.tables import CLOSURE, PRISMATIC, SUPPORT, Array, Ints, Records
 
 __all__ = ["LoopTables", "make_groups", "without_hierarchy"]
 
-#: How far a slide without limits may go beyond where it is, in units of length, before the bound
-#: on curvature no longer holds.
+#: How far a slide without limits may go beyond where it was at the start, in units of length.
 SLIDE = 10.0
 
 
@@ -34,7 +33,8 @@ class LoopTables:
 
     Attributes:
         bodies: BODY records.
-        freedoms: FREEDOM records; ``rest`` is where an actuated freedom is to go.
+        freedoms: FREEDOM records; ``rest`` is where an actuated freedom is to go, ``high`` how far
+            a slide may go either way.
         closures: CLOSURE records in the order of the groups.
         chain: SUPPORT records.
         groups: GROUP records.
@@ -81,7 +81,8 @@ def make_groups(linkage: Linkage, actuated: Sequence[str], bodies: Bodies) -> Lo
         held.joints[name] = replace(held.joints[name], locked=True)
     body_table, freedoms = bodies.tables(linkage)
     freedoms["rest"] = freedoms["q"]
-    path = _Paths(bodies, body_table, freedoms, linkage)
+    path = _Paths(bodies, body_table, freedoms)
+    freedoms["high"] = np.where(bodies.turns, np.inf, path.slide)
     closures: list[dict[str, Any]] = []
     chain: list[tuple[int, int, int, int]] = []
     groups: list[dict[str, Any]] = []
@@ -180,7 +181,7 @@ def _freedoms(linkage: Linkage, bodies: Bodies, joint: str) -> range:
 class _Paths:
     """Ways between bodies, and how long they can be, in units of length."""
 
-    def __init__(self, bodies: Bodies, table: Records, freedoms: Records, linkage: Linkage) -> None:
+    def __init__(self, bodies: Bodies, table: Records, freedoms: Records) -> None:
         self.parent, self.kind = bodies.parent, table["kind"]
         self.origin = np.stack([table["origin"][n] for n in "xyz"], axis=1)
         self.freedoms_of: dict[int, list[int]] = {}

@@ -14,30 +14,83 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
+from hier_ik.closures import closure_matrix
 from hier_ik.kinematics import jit
 from hier_ik.steps import (
+    DAMPING_START,
     FLOOR,
-    TAKEN,
-    TRY,
+    NOTHING,
+    SHORT,
+    TRIALS,
     apply_step,
     cholesky,
     cholesky_solve,
     component_kinematics,
     component_rows,
+    damp_less,
     damp_more,
     follow_gain,
-    judge_step,
     largest_step,
+    limit_step,
     restore,
     try_step,
 )
-from hier_ik.tables import Array, Ints, Record, Records
+from hier_ik.tables import Record, Records
 
-__all__ = ["levels_step", "levels_trial"]
+__all__ = ["solve_priorities"]
 
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 #: Pivots below this share of the first count as zero when a null space is taken.
 RANK_TOLERANCE = 1e-9
+
+
+@jit
+def solve_priorities(
+    bodies: Records, freedoms: Records, closures: Records, chain: Records, parts: Records,
+    index: Ints, work: Array, component: Record,
+) -> float:  # fmt: skip
+    """One step of a component with several levels; returns the squared residual before it."""
+    n = component.columns
+    cost = 0.0
+    for p in range(component.block_begin, component.level_end):
+        _part_matrix(bodies, freedoms, closures, chain, work, component, parts[p])
+        cost += parts[p].cost
+    component.cost = cost
+    component.step = 0.0
+    if (cost < NOTHING and component.rest_gain <= 0.0) or n == 0:
+        return cost
+    for _ in range(TRIALS):
+        for i in range(n):
+            index[component.held + i] = 0
+            work[component.dq + i] = 0.0
+        for _again in range(n + 1):
+            _all_levels(freedoms, parts, index, work, component)
+            if limit_step(freedoms, index, work, component) == 0:
+                break
+        if _trial(bodies, freedoms, closures, parts, index, work, component):
+            return cost
+    return cost  # not at rest: the next iteration goes on with the damping reached here
+
+
+@jit
+def _part_matrix(
+    bodies: Records, freedoms: Records, closures: Records, chain: Records, work: Array,
+    component: Record, part: Record,
+) -> None:  # fmt: skip
+    """Rows and Jacobian of a part, and its squared residual."""
+    size = part.rows * (part.column_end - part.column_begin)
+    for i in range(part.matrix, part.matrix + size):
+        work[i] = 0.0
+    cost = 0.0
+    for c in range(part.closure_begin, part.closure_end):
+        closure = closures[c]
+        cost += closure_matrix(bodies, freedoms, closure, chain, work, component.e + closure.row)
+    part.cost = cost
 
 
 # ---- orthogonal factors of a part ---------------------------------------------------------------
@@ -156,7 +209,7 @@ def _damped(
 
 
 @jit
-def levels_step(
+def _all_levels(
     freedoms: Records, parts: Records, index: Ints, work: Array, component: Record
 ) -> None:
     """Fill dq of the coordinates that are not held, level by level."""
@@ -389,29 +442,39 @@ def _correct(parts: Records, index: Ints, work: Array, component: Record, rows: 
 
 
 @jit
-def levels_trial(
+def _trial(
     bodies: Records, freedoms: Records, closures: Records, parts: Records, index: Ints,
     work: Array, component: Record,
 ) -> bool:  # fmt: skip
     """Take dq if the merit falls; after a long step the first level is corrected once more."""
     v, y = component.v, component.y
+    largest = largest_step(freedoms, index, work, component, component.dq)
+    component.step = largest
     merit = _merit(parts, work, component, component.e)
     _predict(parts, work, component, v)
     predicted = _merit(parts, work, component, v)
-    verdict = judge_step(freedoms, index, work, component, merit, predicted, 0.3, 1e-11)
-    if verdict == TAKEN:
+    promised = merit - predicted
+    rests = component.rest_gain > 0.0
+    unseen = largest < 0.3 and predicted < 0.3 * merit and component.damping <= DAMPING_START
+    uphill = promised < -1e-11 * merit and largest > SHORT and not rests
+    if unseen or (promised <= 1e-11 * merit and not uphill):
+        apply_step(freedoms, index, work, component, component.dq)
+        if unseen:
+            damp_less(component)
         return True
-    if verdict == TRY:
-        try_step(bodies, freedoms, closures, index, work, component)
-        _correct(parts, index, work, component, v)
-        if largest_step(freedoms, index, work, component, y) < 0.5 * component.step:
-            apply_step(freedoms, index, work, component, y)
-            component_kinematics(bodies, freedoms, index, component)
-            component_rows(bodies, closures, work, component, v)
-        new = _merit(parts, work, component, v)
-        if new < merit:
-            follow_gain(component, (merit - new) / (merit - predicted))
-            return True
-        restore(bodies, freedoms, index, work, component)
+    if uphill:  # what is left of a step after limits cut it may lead uphill
+        damp_more(component, merit * merit)
+        return False
+    try_step(bodies, freedoms, closures, index, work, component)
+    _correct(parts, index, work, component, v)
+    if largest_step(freedoms, index, work, component, y) < 0.5 * largest:
+        apply_step(freedoms, index, work, component, y)
+        component_kinematics(bodies, freedoms, index, component)
+        component_rows(bodies, closures, work, component, v)
+    new = _merit(parts, work, component, v)
+    if new < merit:
+        follow_gain(component, (merit - new) / promised)
+        return True
+    restore(bodies, freedoms, index, work, component)
     damp_more(component, merit * merit)
     return False

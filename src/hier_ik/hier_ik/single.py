@@ -1,44 +1,77 @@
-"""The damped least-squares step of a component whose tasks are all of one level, in dense form."""
+"""One compiled damped least-squares step of a component whose tasks are all of one level."""
 
 from __future__ import annotations
 
-from hier_ik.kinematics import inlined
+import numpy as np
+from numpy.typing import NDArray
+
+from hier_ik.component import task_matrix
+from hier_ik.kinematics import inlined, jit
 from hier_ik.steps import (
+    DAMPING_START,
     FLOOR,
-    TAKEN,
-    TRY,
+    NOTHING,
+    SHORT,
+    TRIALS,
+    apply_step,
     cholesky,
     cholesky_solve,
+    damp_less,
     damp_more,
     follow_gain,
-    judge_step,
+    largest_step,
+    limit_step,
     restore,
     try_step,
 )
-from hier_ik.tables import Array, Ints, Record, Records
+from hier_ik.tables import Record, Records
 
-__all__ = ["level_step", "level_trial", "normal_matrix"]
+__all__ = ["solve_single"]
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
-@inlined
-def level_step(index: Ints, work: Array, component: Record) -> None:
-    """Fill dq of what is not held.
+@jit
+def solve_single(
+    bodies: Records, freedoms: Records, closures: Records, chain: Records, index: Ints,
+    work: Array, component: Record,
+) -> float:  # fmt: skip
+    """One step; returns the squared residual before it.
 
     Normal form (J'J + mu) dq = -J'e if there are no more columns than rows, else the dual form
     dq = -J'(JJ' + mu)^-1 e.
     """
-    if component.columns <= component.rows:
-        _normal_form(index, work, component)
-    else:
-        _dual_form(index, work, component)
+    m, n = component.rows, component.columns
+    for i in range(component.matrix, component.matrix + m * n):
+        work[i] = 0.0
+    task_matrix(bodies, freedoms, closures, chain, work, component.e, component)
+    cost = component.cost
+    component.step = 0.0
+    if cost < NOTHING or n == 0:
+        return cost
+    if n <= m:
+        _normal_matrix(work, component)
+    for _ in range(TRIALS):
+        for i in range(n):
+            index[component.held + i] = 0
+            work[component.dq + i] = 0.0
+        for _again in range(n + 1):
+            if n <= m:
+                _normal_form(index, work, component)
+            else:
+                _dual_form(index, work, component)
+            if limit_step(freedoms, index, work, component) == 0:
+                break
+        if _trial(bodies, freedoms, closures, index, work, component):
+            return cost
+    return cost  # not at rest: the next iteration goes on with the damping reached here
 
 
 @inlined
-def normal_matrix(work: Array, component: Record) -> None:
-    """A = J'J of the normal form, lower half, behind J; many rows of J have many zeros."""
+def _normal_matrix(work: Array, component: Record) -> None:
+    """A = J'J, lower half, behind J; rows of J are mostly zero in plane mechanisms."""
     J, m, n = component.matrix, component.rows, component.columns
-    if n > m:
-        return
     A = J + m * n
     for i in range(A, A + n * n):
         work[i] = 0.0
@@ -141,21 +174,34 @@ def _predicted(work: Array, component: Record) -> float:
 
 
 @inlined
-def level_trial(
+def _trial(
     bodies: Records, freedoms: Records, closures: Records, index: Ints, work: Array,
     component: Record,
 ) -> bool:  # fmt: skip
-    """Take the step dq if it is good; adapt the damping."""
+    """Take the step dq if it is good; adapt the damping.
+
+    Short steps that should remove most of the residual are taken unseen, which saves the second
+    evaluation in ordinary motion.
+    """
     cost = component.cost
+    largest = largest_step(freedoms, index, work, component, component.dq)
     predicted = _predicted(work, component)
-    verdict = judge_step(freedoms, index, work, component, cost, predicted, 0.1, 1e-13)
-    if verdict == TAKEN:
+    component.step = largest
+    promised = cost - predicted
+    unseen = largest < 0.3 and predicted < 0.1 * cost and component.damping <= DAMPING_START
+    uphill = promised < -1e-13 * cost and largest > SHORT
+    if unseen or (promised <= 1e-13 * cost and not uphill):
+        apply_step(freedoms, index, work, component, component.dq)
+        if unseen:
+            damp_less(component)
         return True
-    if verdict == TRY:
-        new = try_step(bodies, freedoms, closures, index, work, component)
-        if new < cost:
-            follow_gain(component, (cost - new) / (cost - predicted))
-            return True
-        restore(bodies, freedoms, index, work, component)
+    if uphill:  # what is left of a step after limits cut it may lead uphill
+        damp_more(component, cost)
+        return False
+    new = try_step(bodies, freedoms, closures, index, work, component)
+    if new < cost:
+        follow_gain(component, (cost - new) / promised)
+        return True
+    restore(bodies, freedoms, index, work, component)
     damp_more(component, cost)
     return False

@@ -332,8 +332,9 @@ class Solver:
         if task is not None:
             effort.flag = task.flag
         ending = Ending(at_rest=descent.descend(effort))
-        if not descent.met(tolerance):
-            descent.hold_levels(start, tolerance, limit)
+        if descent.met(tolerance):
+            return self._solution(effort, ending)
+        descent.hold_levels(start, tolerance, limit)
         if not descent.met(tolerance) and not effort.flag[0]:
             ending.far = self._beyond_reach(tolerance)
             if ending.at_rest and ending.far is None:

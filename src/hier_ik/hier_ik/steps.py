@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hier_ik.closures import closure_rows
 from hier_ik.kinematics import inlined, jit, kinematics
-from hier_ik.tables import Array, Ints, Record, Records
+from hier_ik.tables import Record, Records
 
 __all__ = [
-    "DAMPING_START", "FLOOR", "NOTHING", "SHORT", "TAKEN", "TRIALS", "TRY", "UPHILL", "apply_step",
-    "cholesky", "cholesky_solve", "component_kinematics", "component_rows", "damp_less",
-    "damp_more", "follow_gain", "judge_step", "largest_step", "limit_step", "restore", "try_step",
+    "DAMPING_START", "FLOOR", "NOTHING", "SHORT", "TRIALS", "apply_step", "cholesky",
+    "cholesky_solve", "component_kinematics", "component_rows", "damp_less", "damp_more",
+    "follow_gain", "largest_step", "limit_step", "restore",
 ]  # fmt: skip
 
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 #: Smallest damping, relative to the largest diagonal element: redundant rows are the norm.
 FLOOR = 1e-13
@@ -28,8 +33,6 @@ NOTHING = 1e-30
 SHORT = 1e-9
 #: Dampings that are tried within one step; the next iteration goes on from the last.
 TRIALS = 8
-#: What is to become of a step: it was taken unseen, it is to be tried, or it is refused.
-TAKEN, TRY, UPHILL = 0, 1, 2
 
 
 @jit
@@ -124,30 +127,6 @@ def apply_step(freedoms: Records, index: Ints, work: Array, component: Record, d
                 x.q *= f
                 y.q *= f
                 z.q *= f
-
-
-@inlined
-def judge_step(
-    freedoms: Records, index: Ints, work: Array, component: Record, merit: float,
-    predicted: float, share: float, noise: float,
-) -> int:  # fmt: skip
-    """Judge the step dq by the merit now and the one that the linear model predicts after it.
-
-    A short step that should leave less than ``share`` of the merit is taken unseen, which saves the
-    second evaluation in ordinary motion; so is one that changes no more than ``noise``. What is
-    left of a step after limits cut it may lead uphill: that is refused.
-    """
-    largest = largest_step(freedoms, index, work, component, component.dq)
-    component.step = largest
-    promised = merit - predicted
-    unseen = largest < 0.3 and predicted < share * merit and component.damping <= DAMPING_START
-    uphill = promised < -noise * merit and largest > SHORT and component.rest_gain <= 0.0
-    if unseen or (promised <= noise * merit and not uphill):
-        apply_step(freedoms, index, work, component, component.dq)
-        if unseen:
-            damp_less(component)
-        return TAKEN
-    return UPHILL if uphill else TRY
 
 
 @jit

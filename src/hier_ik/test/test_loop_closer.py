@@ -261,3 +261,14 @@ def test_loops_that_cannot_close_are_named():
     linkage.joints["4"] = replace(joint, origin=frame((90.0, 0.0, 0.0)) @ joint.origin)
     with pytest.raises(LinkageError, match="'4': the loop cannot be closed"):
         LoopCloser(linkage, ["1"])
+
+
+def test_a_slide_is_not_followed_beyond_its_limits():
+    closer = closer_of("stewart")
+    _, a = actuated_of(closer)
+    state = closer.close(a)
+    while state.step == Step.CLOSED and a.max() < 3.0:
+        a = a + 0.02
+        state = closer.close(a)
+    assert state.step == Step.TOO_FAR
+    assert 2.45 < closer.positions[[closer.names.index(n) for n in closer.actuated]].max() <= 2.5

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from hier_ik import Linkage, Solver, frame
-from hier_ik.component import solve_component
+from hier_ik.priorities import solve_priorities
 from hier_ik.tables import PRIORITIES
 from kin_core.rotations import exp_so3
 
@@ -46,7 +46,7 @@ def test_lower_levels_move_in_the_null_space_of_higher_ones():
         c = t.components[0]
         assert c["kind"] == PRIORITIES
         q = t.freedoms["q"].copy()
-        solve_component(
+        solve_priorities(
             t.bodies, t.freedoms, t.closures, t.chain, t.parts, t.index, t.work, c
         )  # fmt: skip
         n = int(c["columns"])

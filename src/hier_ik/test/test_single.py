@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hier_ik import Linkage, Solver
-from hier_ik.component import solve_component
+from hier_ik.single import solve_single
 from hier_ik.steps import FLOOR
 from hier_ik.tables import SINGLE
 
@@ -51,7 +51,7 @@ def test_a_step_is_damped_least_squares_within_the_limits(joints, kind, limits):
         columns = t.index[c["freedom_begin"] : c["freedom_end"]]
         q, damping = f["q"][columns].copy(), float(c["damping"])
         low, high = f["low"][columns], f["high"][columns]
-        cost = solve_component(t.bodies, f, t.closures, t.chain, t.parts, t.index, t.work, c)
+        cost = solve_single(t.bodies, f, t.closures, t.chain, t.index, t.work, c)
         m, n = int(c["rows"]), int(c["columns"])
         J = t.work[c["matrix"] : c["matrix"] + m * n].reshape(m, n)
         e = t.work[c["e"] : c["e"] + m].copy()

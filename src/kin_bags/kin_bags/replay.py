@@ -331,6 +331,10 @@ def _published(client: Client, topic: str) -> bool:
     return client.node.count_publishers(topic) > 0
 
 
+def _is_past(due: float) -> bool:
+    return time.monotonic() >= due
+
+
 def play(
     client: Client,
     bag: Bag,
@@ -388,7 +392,7 @@ def play(
         origin = record.stamp if origin is None else origin
         if rate > 0.0:
             due = begin + (record.stamp - origin) * 1e-9 / rate
-            client.spin_until(lambda due=due: time.monotonic() >= due, 1e9, stop)
+            client.spin_until(partial(_is_past, due), 1e9, stop)
         speaker.tell_time(record.stamp)
         if is_question(record.topic):
             try:

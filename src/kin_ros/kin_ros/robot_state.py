@@ -81,10 +81,12 @@ class LinkTransforms:
         self._lists: dict[tuple[str, ...], tuple[NDArray[np.intp], NDArray[np.intp]]] = {}
         #: Positions of the moving joints, shape (n,) [rad or m]; NaN until they are known.
         self.positions = np.full(n, np.nan)
+        self._home = self.positions.copy()
         for name, value in (home or {}).items():
             if name not in self._index:
                 raise InvalidInput(f"home.{name}", "the robot has no such joint that moves")
-            self.positions[self._index[name]] = checks.number(f"home.{name}", value)
+            self._home[self._index[name]] = checks.number(f"home.{name}", value)
+        self.forget()
 
     def _leader(self, urdf: Urdf, joint: UrdfJoint) -> tuple[int, float, float]:
         """The joint that one follows at last, with the factor and the offset to it."""
@@ -99,6 +101,10 @@ class LinkTransforms:
         if joint.name not in self._index:
             raise InvalidInput(f"joint {joint.name!r}", "is mimicked and has not one freedom")
         return self._index[joint.name], factor, offset
+
+    def forget(self) -> None:
+        """Know no more than where home is."""
+        self.positions[:] = self._home
 
     def take(self, message: JointState) -> bool:
         """Remember positions by the names of the joints; return whether any was of this robot.

@@ -31,6 +31,8 @@ __all__ = ["RobotStateNode", "main"]
 
 #: Time between two looks at who listens to tf [s].
 _LOOK = 0.5
+#: How long other topics of a robot may be silent before one of them alone is shown [ns].
+_SILENCE = 2_000_000_000
 _KEYS = {"urdf", "description", "joint_states", "xyz", "rpy", "home", "rate"}
 
 
@@ -153,6 +155,9 @@ class RobotStateNode(KinNode[RobotStateParameters]):
             return
         for subscription in self._subscriptions:
             self.destroy_subscription(subscription)
+        for robot, links in self._robots:  # what was heard before may no longer be true
+            robot.stamps = dict.fromkeys(robot.stamps, 0)
+            links.forget()
         self._subscriptions = [
             self.listen(JointState, topic, partial(self._take, robot, links, topic), SENSOR)
             for robot, links in self._robots
@@ -165,18 +170,17 @@ class RobotStateNode(KinNode[RobotStateParameters]):
 
         If several topics tell of one robot, their messages belong together by their stamps.
         """
-        if not links.take(message):
-            return
         now = self.get_clock().now()
+        ahead = robot.due - now.nanoseconds
+        # A clock that has jumped back does not make it wait for the old time.
+        if 0 < ahead <= robot.period or not links.take(message):
+            return
         stamp = message.header.stamp
         if not (stamp.sec or stamp.nanosec):
             stamp = now.to_msg()
         robot.stamps[topic] = to_nanoseconds(stamp)
-        ahead = robot.due - now.nanoseconds
-        # A clock that has jumped back does not make it wait for the old time.
-        early = 0 < ahead <= robot.period
-        apart = len(set(robot.stamps.values())) > 1 and -ahead < robot.period
-        if not early and not apart:
+        newest = max(robot.stamps.values())
+        if all(one == newest or newest - one > _SILENCE for one in robot.stamps.values()):
             robot.due = now.nanoseconds + robot.period
             self._broadcaster.send(links.messages(stamp))
 

@@ -95,6 +95,45 @@ def test_a_fast_robot_is_thinned_out(ros, folder):
 
 
 @pytest.mark.node
+def test_topics_that_tell_of_one_robot_belong_together(ros, folder):
+    """Each transform holds joints of one moment, also for one who comes after a pause."""
+    text = (folder / "lift.urdf").read_text()
+    two = text.replace("</robot>", """<link name="hook"/><joint name="down" type="prismatic">
+      <parent link="plate"/><child link="hook"/><axis xyz="0 0 -1"/>
+      <limit lower="0" upper="1" effort="1" velocity="1"/></joint></robot>""")  # fmt: skip
+    (folder / "lift.urdf").write_text(two)
+    robot = {"urdf": "lift.urdf", "joint_states": ["real", "virtual"], "rate": 50.0}
+    (folder / "robots.yaml").write_text(yaml.safe_dump({"robots": {"lift": robot}}))
+    ros.add(RobotStateNode, {"robots_file": str(folder / "robots.yaml")})
+    real, virtual = (ros.node.create_publisher(JointState, t, SENSOR) for t in ("real", "virtual"))
+
+    def publish(k):
+        state = JointState(position=[k / 1000.0])
+        state.header.stamp.sec, state.header.stamp.nanosec = 1 + k // 100, (k % 100) * 10_000_000
+        for publisher, name in ((real, "up"), (virtual, "down")):
+            state.name = [name]
+            publisher.publish(state)
+            time.sleep(0.005)
+
+    k = 0
+    for _ in range(2):
+        heard = []
+        listener = ros.node.create_subscription(TFMessage, "/tf", heard.append, 100)
+        wait_until(lambda: ros.node.count_subscribers("/real") == 1)
+        end = time.monotonic() + 20.0
+        while len([m for m in heard if len(m.transforms) == 2]) < 8 and time.monotonic() < end:
+            publish(k)
+            k += 1
+        both = [m.transforms for m in heard if len(m.transforms) == 2]
+        assert len(both) >= 8
+        for plate, hook in both:
+            assert plate.transform.translation.z == -hook.transform.translation.z
+        ros.node.destroy_subscription(listener)
+        wait_until(lambda: ros.node.count_subscribers("/real") == 0)
+        k += 300
+
+
+@pytest.mark.node
 @pytest.mark.parametrize(
     ("robots", "sentence"),
     [

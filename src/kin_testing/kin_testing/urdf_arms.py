@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 __all__ = ["random_urdf"]
 
 
-def _text(values: object) -> str:
+def _text(values: ArrayLike) -> str:
     return " ".join(repr(float(x)) for x in np.ravel(values))
 
 
