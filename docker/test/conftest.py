@@ -55,10 +55,12 @@ def gpu_image(engine, image):
 @pytest.fixture(scope="session")
 def native_image(engine, image):
     """The ROS image, on a stand-in that is laid out as ``ros:jazzy-ros-base`` is."""
-    engine.build("kinstack-test:wheels", target="wheels")
+    stages = {name.upper(): f"kinstack-test:{name}" for name in ("wheels", "workspace")}
+    for name, tag in stages.items():
+        engine.build(tag, target=name.lower())
     stand_in = HERE / "ros_stand_in"
-    file, arguments = stand_in / "Dockerfile", {"WHEELS": "kinstack-test:wheels"}
-    engine.build("kinstack-test:ros", context=stand_in, file=file, arguments=arguments)
+    file = stand_in / "Dockerfile"
+    engine.build("kinstack-test:ros", context=stand_in, file=file, arguments=stages)
     arguments = {"ROS_IMAGE": "kinstack-test:ros"}
     engine.build("kinstack-test:native", target="native", arguments=arguments)
     return "kinstack-test:native"

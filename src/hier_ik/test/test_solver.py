@@ -671,13 +671,12 @@ def test_copies_solve_beside_each_other():
                 np.testing.assert_array_equal(a, b)
 
 
-def test_a_solver_takes_the_posture_and_the_targets_of_its_linkage_elsewhere():
+def test_a_solver_takes_the_posture_and_the_targets_of_another():
     first = Solver(tower(2))
     other = Solver(tower(2), "flat_structured")
     first.set_goal("drag", (0.2, 0.0, 1.5))
     first.solve()
-    first.store()
-    other.stand_like(first.linkage)
+    other.stand_like(first)
     for name, value in first.values().items():
         np.testing.assert_allclose(other.values()[name], value, atol=1e-12)
     assert other.solve().iterations <= 1

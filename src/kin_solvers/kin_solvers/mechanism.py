@@ -187,12 +187,12 @@ class Mechanism:
 
     def with_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> Mechanism:
         """The same mechanism with other ranges for some of its variables."""
-        if ranges == {}:
-            return self
         if not isinstance(ranges, Mapping):
             raise MechanismError(
                 "ranges", f"must map names to (lower, upper), got {checks.shown(ranges)}"
             )
+        if not ranges:
+            return self
         variables = list(self.variables)
         for name, ends in ranges.items():
             k = self.index(name)
