@@ -650,7 +650,7 @@ def test_a_drag_moves_a_plate_of_the_real_tower(graph, browser):
         plate = next((m for m in seen[-1].markers if m.text == "P6"), None) if seen else None
         if plate is None:
             return False
-        return plate.pose.position.x - held > 0.7 * (asked[-1].pose.position.x - held)
+        return plate.pose.position.x - held > 0.7 * (asked[-1].target.position.x - held)
 
     wait_until(follows, 30.0, "the plate to go there")
     browser.frames(4)
