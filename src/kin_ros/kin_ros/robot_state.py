@@ -21,9 +21,11 @@ from kin_core.urdf import Urdf, UrdfJoint
 from kin_ros.arrays import from_field
 from kin_ros.frames import fill_transform
 
-__all__ = ["LinkTransforms", "make_transform"]
+__all__ = ["Joints", "LinkTransforms", "make_transform"]
 
 Array = NDArray[np.float64]
+Joints = tuple[NDArray[np.intp], Array]
+"""Places of joints in a robot's list, and their positions [rad or m]."""
 
 #: Lists of names that are remembered; publishers of joint states repeat theirs.
 _MOST_LISTS = 16
@@ -107,14 +109,20 @@ class LinkTransforms:
         self.positions[:] = self._home
 
     def take(self, message: JointState) -> bool:
-        """Remember positions by the names of the joints; return whether any was of this robot.
+        """Remember positions by the names of the joints; return whether any was of this robot."""
+        places, values = self.read(message)
+        self.positions[places] = values
+        return bool(len(places))
+
+    def read(self, message: JointState) -> Joints:
+        """Which joints of this robot a message speaks of, and where they are.
 
         Raises:
             InvalidInput: There are not as many positions as names, or one is not finite.
         """
         values = from_field(message.position)
-        if not len(values):
-            return False  # velocities or efforts alone
+        if not len(values):  # velocities or efforts alone
+            return np.empty(0, np.intp), np.empty(0)
         if len(values) != len(message.name):
             raise InvalidInput(
                 "position", f"must be one for each of {len(message.name)} names, got {len(values)}"
@@ -122,8 +130,7 @@ class LinkTransforms:
         if not np.isfinite(values).all():
             raise InvalidInput("position", "must be finite")
         places, numbers = self._places(tuple(message.name))
-        self.positions[places] = values[numbers]
-        return bool(len(places))
+        return places, values[numbers]
 
     def _places(self, names: tuple[str, ...]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Which joints a list of names means, and which of the names; looked up once for each."""

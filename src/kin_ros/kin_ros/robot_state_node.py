@@ -7,6 +7,8 @@ while somebody listens to that.
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,14 +27,16 @@ from kin_ros.frames import Broadcaster, to_nanoseconds
 from kin_ros.node import KinNode, run
 from kin_ros.parameters import ParameterSet, parameter
 from kin_ros.qos import LATCHED, SENSOR
-from kin_ros.robot_state import LinkTransforms, make_transform
+from kin_ros.robot_state import Joints, LinkTransforms, make_transform
 
 __all__ = ["RobotStateNode", "main"]
 
 #: Time between two looks at who listens to tf [s].
 _LOOK = 0.5
-#: How long other topics of a robot may be silent before one of them alone is shown [ns].
-_SILENCE = 2_000_000_000
+#: How long other topics of a robot may be silent before one of them alone is shown [s].
+_SILENCE = 2.0
+#: Messages of a topic that wait for those of the same moment from the others.
+_KEPT = 16
 _KEYS = {"urdf", "description", "joint_states", "xyz", "rpy", "home", "rate"}
 
 
@@ -60,11 +64,12 @@ class _Shown:
     Attributes:
         description: Its URDF; empty for a place.
         topic: Where the description is published.
-        stamps: When each topic of joint states last spoke [ns]; 0 for never.
+        recent: The last joints of each topic of joint states, by their stamps [ns].
+        heard: When each topic last spoke, by the steady clock [s].
         links: Its links.
         fixed: Its place in the root frame, and the links that do not move.
-        period: Least time between two of its transforms [ns].
-        due: When the next one may be sent, in the node's clock [ns].
+        period: Least time between two of its transforms, by the steady clock [s].
+        due: When the next one may be sent, by the steady clock [s].
     """
 
     def __init__(self, name: str, entry: Any, folder: Path, prefix: str, root: str) -> None:
@@ -89,15 +94,17 @@ class _Shown:
         )
         sources = entry.get("joint_states", [])
         sources = [sources] if isinstance(sources, str) else sources
-        self.stamps = {checks.title(f"{where}.joint_states", topic): 0 for topic in sources}
+        topics = [checks.title(f"{where}.joint_states", topic) for topic in sources]
+        self.recent: dict[str, dict[int, Joints]] = {topic: {} for topic in topics}
+        self.heard = dict.fromkeys(topics, -math.inf)
         xyz = checks.shape(f"{where}.xyz", entry.get("xyz", (0.0, 0.0, 0.0)), (3,))
         rpy = checks.shape(f"{where}.rpy", entry.get("rpy", (0.0, 0.0, 0.0)), (3,))
         place = np.asarray(transform(rpy_to_matrix(rpy[0], rpy[1], rpy[2]), xyz))
         self.fixed = [make_transform(root, prefix + base, place)]
         if self.links is not None:
             self.fixed += self.links.fixed
-        self.period = round(1e9 / checks.within(f"{where}.rate", entry.get("rate", 20.0), 0.1, 1e3))
-        self.due = 0
+        self.period = 1.0 / checks.within(f"{where}.rate", entry.get("rate", 20.0), 0.1, 1e3)
+        self.due = -math.inf
 
 
 class RobotStateNode(KinNode[RobotStateParameters]):
@@ -147,7 +154,7 @@ class RobotStateNode(KinNode[RobotStateParameters]):
         if heard:
             now = self.get_clock().now().to_msg()
             for robot, links in self._robots:
-                if not any(robot.stamps.values()):
+                if not any(robot.recent.values()):
                     self._broadcaster.send(links.messages(now))
 
     def _listen(self, wanted: bool) -> None:
@@ -156,32 +163,40 @@ class RobotStateNode(KinNode[RobotStateParameters]):
         for subscription in self._subscriptions:
             self.destroy_subscription(subscription)
         for robot, links in self._robots:  # what was heard before may no longer be true
-            robot.stamps = dict.fromkeys(robot.stamps, 0)
+            for recent in robot.recent.values():
+                recent.clear()
             links.forget()
         self._subscriptions = [
             self.listen(JointState, topic, partial(self._take, robot, links, topic), SENSOR)
             for robot, links in self._robots
-            for topic in robot.stamps
+            for topic in robot.recent
             if wanted
         ]
 
     def _take(self, robot: _Shown, links: LinkTransforms, topic: str, message: JointState) -> None:
         """Remember joints, and publish their robot unless it was just now.
 
-        If several topics tell of one robot, their messages belong together by their stamps.
+        If several topics tell of one robot, messages of the same stamp belong together.
         """
-        now = self.get_clock().now()
-        ahead = robot.due - now.nanoseconds
-        # A clock that has jumped back does not make it wait for the old time.
-        if 0 < ahead <= robot.period or not links.take(message):
+        joints = links.read(message)
+        if not len(joints[0]):
             return
-        stamp = message.header.stamp
+        steady, stamp = time.monotonic(), message.header.stamp
         if not (stamp.sec or stamp.nanosec):
-            stamp = now.to_msg()
-        robot.stamps[topic] = to_nanoseconds(stamp)
-        newest = max(robot.stamps.values())
-        if all(one == newest or newest - one > _SILENCE for one in robot.stamps.values()):
-            robot.due = now.nanoseconds + robot.period
+            stamp = self.get_clock().now().to_msg()
+        key, recent = to_nanoseconds(stamp), robot.recent[topic]
+        robot.heard[topic] = steady
+        recent[key] = joints
+        if len(recent) > _KEPT:
+            del recent[next(iter(recent))]
+        if steady < robot.due:
+            return
+        spoken = [robot.recent[t] for t, when in robot.heard.items() if steady - when <= _SILENCE]
+        if all(key in one for one in spoken):
+            for one in spoken:
+                places, values = one[key]
+                links.positions[places] = values
+            robot.due = steady + robot.period
             self._broadcaster.send(links.messages(stamp))
 
 
