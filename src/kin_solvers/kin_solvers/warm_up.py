@@ -27,7 +27,7 @@ def warm_up(threads: int = 1) -> None:
     solve(library.get("bennett"), Settings(sigma=0.5, method="paper", max_boxes=10))
     arm = library.get("puma560")
     solve_all_ik(arm, None, Settings(threads=threads))
-    solve_path(arm, [arm.target, arm.target], look=1)
+    solve_path(arm, np.array([arm.target] * 2))
 
 
 if __name__ == "__main__":
