@@ -242,7 +242,7 @@ def test_every_link_of_every_robot_is_in_tf(graph):
     fixed = graph.listen(TFMessage, "/tf_static", LATCHED)
     moving = graph.listen(TFMessage, "/tf", 100)
     texts = {topic: graph.listen(String, topic, LATCHED) for topic in descriptions()}
-    wait_until(lambda: fixed and all(texts.values()), 20.0, "descriptions")
+    wait_until(lambda: fixed and all(texts.values()), 60.0, "descriptions")
     robots = [load_urdf(heard[-1].data) for heard in texts.values()]
     assert len(robots) >= 3
 
@@ -259,7 +259,7 @@ def test_every_link_of_every_robot_is_in_tf(graph):
                 found.append(link)
         return found
 
-    wait_until(lambda: not lost(), 20.0, "links in tf")
+    wait_until(lambda: not lost(), 60.0, "links in tf")
 
 
 # The page ------------------------------------------------------------------------------------
@@ -499,11 +499,11 @@ def test_the_slider_walks_the_real_linkage_along_its_curve(graph, browser):
     for _ in range(5):
         browser.page.keyboard.press("ArrowRight")
         browser.frames(1)
-    wait_until(lambda: shown, 20.0, "a chosen configuration")
+    wait_until(lambda: shown, 60.0, "a chosen configuration")
     assert list(shown[-1].name) == list(panel.manifold.variables)
-    wait_until(lambda: drawn, 20.0, "the linkage at it")
+    wait_until(lambda: drawn, 60.0, "the linkage at it")
     view.curve.value = 0.18  # where the linkage is not flat
-    wait_until(lambda: abs(shown[-1].position[0] - panel.curve[0][0]) > 0.3, 20.0, "a way along it")
+    wait_until(lambda: abs(shown[-1].position[0] - panel.curve[0][0]) > 0.3, 60.0, "a way along it")
     if PICTURES:
         time.sleep(2.5)  # the page is redrawn once a second here
         browser.frames(8)
@@ -619,7 +619,7 @@ def test_a_drag_moves_a_plate_of_the_real_tower(graph, browser):
     wait_until(lambda: "P6" in panel.grips, 60.0, "the plates")
     session = graph.dashboard.page.sessions[0]
     session.view_of("Tower").link.value = "P6"
-    wait_until(lambda: panel.handle.visible, 20.0, "the handle")
+    wait_until(lambda: panel.handle.visible, 60.0, "the handle")
     seen = graph.listen(MarkerArray, "/hier_ik/markers")
     asked = graph.listen(HierGoal, "/hier_ik/goal")
 
