@@ -469,6 +469,8 @@ def test_the_ros_image_starts_its_nodes_by_ros2_launch(engine, native_image):
             *("call", *READY, "{wait: 30.0}"),
         )
         assert yaml.safe_load(answer.stdout)["ready"] is True
+        inside = running.execute("kinstack", "call", *READY, "{wait: 30.0}")
+        assert yaml.safe_load(inside.stdout)["ready"] is True
         assert running.stop(20) == 0
     words = ("ros2", "launch", "kin_bringup", "full_stack.launch.xml", "-s")
     assert "namespace" in once(engine, native_image, *words).stdout

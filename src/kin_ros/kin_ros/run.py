@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import signal
 import sys
@@ -23,10 +24,13 @@ from kin_ros.lifecycle import EVENT
 if TYPE_CHECKING:
     from kin_ros.node import KinNode
 
-__all__ = ["run"]
+__all__ = ["PATIENCE", "run"]
 
 #: How long a thread keeps the interpreter while another wants it [s].
 _SWITCH_INTERVAL = 1e-4
+#: After a signal so long the end may take before its threads are shown [s]; a launch loses patience
+#: after five.
+PATIENCE = 4.0
 
 
 def run(node_class: Callable[..., KinNode[Any]], args: list[str] | None = None) -> int:
@@ -47,6 +51,8 @@ def run(node_class: Callable[..., KinNode[Any]], args: list[str] | None = None) 
     def end() -> None:
         if compiling:
             os._exit(128 + signal.SIGINT)  # a compiler holds nothing that must be put away
+        if sys.__stderr__ is not None:  # an end that hangs says where
+            faulthandler.dump_traceback_later(PATIENCE, file=sys.__stderr__)
         stop.set()
         for executor in executors:
             executor.create_task(lambda: None)  # work, so that spin_once returns
