@@ -35,7 +35,7 @@ class Widget:
 
 
 class Maker:
-    """A GUI or a scene: whatever ``add_...`` is asked for is made and remembered."""
+    """A GUI or a scene: whatever is to be added is made and remembered."""
 
     def __init__(self):
         self.made = []
