@@ -522,7 +522,8 @@ def test_compose_two_hosts(engine, compose):
     far = ("/control/stack_monitor/check_ready", READY[1], "{wait: 30.0}")
     solvers, control = (Container(engine, name) for name in names.values())
     assert yaml.safe_load(solvers.kinstack("call", *far).stdout)["ready"] is True
-    request = "{arm: puma560, pose: {position: {x: 0.4, y: 0.15, z: 0.3}, orientation: {w: 1.0}}}"
+    pose = "{position: {x: 0.4, y: 0.15, z: 0.3}, orientation: {w: 1.0}}"
+    request = f"{{arm: puma560, target: {{pose: {pose}}}}}"
     kind = "kin_interfaces/srv/SolveAllIK"
     solved = control.kinstack("call", "/kin_solvers/solve_all_ik", kind, request)
     assert yaml.safe_load(solved.stdout)["status"]["code"] == 0

@@ -56,6 +56,7 @@ __all__ = [
     "IkRequest",
     "Refused",
     "Robot",
+    "narrowed",
     "read_cartesian_request",
     "read_fk_request",
     "read_ik_request",
@@ -138,20 +139,6 @@ class IkRequest:
     def seed_for(self, joints: Sequence[str], otherwise: float | Sequence[float] = 0.0) -> Array:
         """Return the seed in the order of the joints, shape (n,); see ``seed_values``."""
         return seed_values(self.seed, joints, otherwise)
-
-    def narrowed(self, joints: Sequence[str], lower: Array, upper: Array) -> tuple[Array, Array]:
-        """Return the limits of the joints, shape (n,) each, narrowed by the request's own.
-
-        Raises:
-            Unreachable: A joint has no position left.
-        """
-        lower, upper = np.array(lower, float), np.array(upper, float)
-        for k, joint in enumerate(joints):
-            low, high = self.limits.get(joint, (-math.inf, math.inf))
-            lower[k], upper[k] = max(lower[k], low), min(upper[k], high)
-            if lower[k] > upper[k]:
-                raise Unreachable(f"the constraint of {joint} leaves nothing of its limits")
-        return lower, upper
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,6 +231,23 @@ def seed_values(
     """
     rest = np.broadcast_to(np.asarray(otherwise, float), (len(joints),)).tolist()
     return np.array([seed.get(name, rest[k]) for k, name in enumerate(joints)])
+
+
+def narrowed(
+    limits: Mapping[str, tuple[float, float]], joints: Sequence[str], lower: Array, upper: Array
+) -> tuple[Array, Array]:
+    """Return the limits of joints, shape (n,) each, narrowed by those of a request.
+
+    Raises:
+        Unreachable: A joint has no position left.
+    """
+    lower, upper = np.array(lower, float), np.array(upper, float)
+    for k, joint in enumerate(joints):
+        low, high = limits.get(joint, (-math.inf, math.inf))
+        lower[k], upper[k] = max(lower[k], low), min(upper[k], high)
+        if lower[k] > upper[k]:
+            raise Unreachable(f"the constraint of {joint} leaves nothing of its limits")
+    return lower, upper
 
 
 # Reading -----------------------------------------------------------------------------------------
