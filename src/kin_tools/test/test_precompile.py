@@ -6,7 +6,9 @@ That compilers end with the one who started them is in launch/test/test_interrup
 import os
 import re
 import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
@@ -124,3 +126,15 @@ def test_a_foreign_program_is_not_asked_to_compile(workspace, capsys):
     compile_kernels([program])
     assert log.read_text() == ""
     assert capsys.readouterr().err == ""
+
+
+def test_tests_and_programs_have_one_cache_of_kernels(tmp_path):
+    """What a node has compiled no test compiles again: the same sources, under the same path."""
+    from kin_core.rotations import skew
+
+    code = "from kin_core.rotations import skew; print(skew.stats.cache_path)"
+    program = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert program.stdout.strip() == skew.stats.cache_path
+    assert Path(skew.stats.cache_path).parent == Path(os.environ["NUMBA_CACHE_DIR"])
