@@ -6,17 +6,22 @@ about its home, tilted by up to 40 degrees. The straight path from home to it is
 and those of the plain tracer in curve_tracer.py. As a command:
 
     ./kinstack shell python src/continuum_ik/test/branch_campaign.py --robots 50 --poses 10
+
+With ``--keep FILE`` what was found is written after each robot, and a campaign that was ended goes
+on from there.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import math
 import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from curve_tracer import leg_errors, straight, trace
@@ -140,6 +145,7 @@ class Verdict:
     """What a campaign found.
 
     Attributes:
+        number: Robots that were drawn, with a home or without.
         robots: Robots with a home.
         poses: Poses that were solved in all ways.
         solved: Those with the answer SUCCESS.
@@ -151,6 +157,7 @@ class Verdict:
         leg_error: Largest error of a leg at 1e-12 by scipy's DOP853 [m].
     """
 
+    number: int = 0
     robots: int = 0
     poses: int = 0
     solved: int = 0
@@ -171,7 +178,7 @@ def campaign(
     robots: int,
     poses: int,
     *,
-    first: int = 0,
+    found: Verdict | None = None,
     cuts: tuple[int, ...] = CUTS,
     traced: bool = True,
     say: Callable[[str], None] = lambda text: None,
@@ -181,23 +188,23 @@ def campaign(
     Args:
         robots: How many have to have a home.
         poses: For each of them.
-        first: Number of the first robot.
+        found: What was found before, to go on from; it is filled.
         cuts: Into how many steps paths are cut.
         traced: Whether the tracer is asked too, and scipy about the lengths.
         say: Gets a line for each robot, and for each thing found as soon as it is.
     """
-    found = Verdict()
-    number = first
+    found = found or Verdict()
     while found.robots < robots:
+        number = found.number
         robot, targets = robot_of(number, poses)
-        number += 1
+        found.number += 1
         try:
             solvers = {t: ContinuumSolver(robot, t, detours=False) for t in TOLERANCES}
         except NoHome:
             continue
         found.robots += 1
         for k, pose in enumerate(targets):
-            name = f"robot {number - 1}, pose {k}"
+            name = f"robot {number}, pose {k}"
             known = len(found.different), len(found.wrong), len(found.unstable)
             _one(found, name, solvers, pose, cuts)
             if traced:
@@ -207,7 +214,7 @@ def campaign(
                 for line in kept[before:]:
                     say(line)
         say(
-            f"robot {number - 1}: {found.robots} robots, {found.poses} poses, {found.solved} "
+            f"robot {number}: {found.robots} robots, {found.poses} poses, {found.solved} "
             f"solved, {len(found.different)} different, {len(found.wrong)} wrong"
         )
     return found
@@ -284,14 +291,19 @@ def main() -> int:
     parser.add_argument("--poses", type=int, default=10, help="for each robot")
     parser.add_argument("--first", type=int, default=0, help="number of the first robot")
     parser.add_argument("--cuts", type=int, nargs="+", default=CUTS, help="steps of a path")
+    parser.add_argument("--keep", type=Path, help="file to keep the state of the campaign in")
     chosen = parser.parse_args()
-    found = campaign(
-        chosen.robots,
-        chosen.poses,
-        first=chosen.first,
-        cuts=tuple(chosen.cuts),
-        say=lambda text: print(text, flush=True),
-    )
+    found = Verdict(chosen.first)
+    if chosen.keep is not None and chosen.keep.exists():
+        found = Verdict(**json.loads(chosen.keep.read_text()))
+        found.ends = Counter(found.ends)
+
+    def say(text: str) -> None:
+        print(text, flush=True)
+        if chosen.keep is not None and text.endswith("wrong"):
+            chosen.keep.write_text(json.dumps(vars(found)))
+
+    campaign(chosen.robots, chosen.poses, found=found, cuts=tuple(chosen.cuts), say=say)
     print(
         f"{found.poses} poses of {found.robots} robots, {found.solved} solved; "
         f"{len(found.different)} depend on the steps, {len(found.wrong)} differ from the tracer "
