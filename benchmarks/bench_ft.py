@@ -19,7 +19,18 @@ from numba import njit
 from benchmarks.baselines import ft_table1 as paper
 from benchmarks.baselines.ft_field import MASKED, PERIOD, Field, settle
 from benchmarks.harness import Bench
-from ft_controller import Arm, Fault, Limits, Plant, ReplicaGroup, State, Timing, dynamics, plan
+from ft_controller import (
+    Arm,
+    Fault,
+    Limits,
+    Plant,
+    ReplicaGroup,
+    State,
+    Timing,
+    dynamics,
+    plan,
+    planar,
+)
 from ft_controller.voting import Comparison
 
 #: What a processor may be blamed for that is only slow.
@@ -73,7 +84,7 @@ def accuracy(bench: Bench) -> None:
 def _many(links, q, v, a, work, tau, count):
     for _ in range(count):
         q[0] += 1e-12
-        dynamics.newton_euler_into(links, q, v, a, work, tau)
+        planar.newton_euler_into(links, q, v, a, work, tau)
 
 
 def speed(bench: Bench) -> None:
@@ -88,7 +99,7 @@ def speed(bench: Bench) -> None:
         model, data = pinocchio_model(arm)
         random = np.random.default_rng(n)
         q, v, a = random.uniform(-1, 1, (3, n))
-        work, tau = np.empty(n, dynamics.WORK), np.empty(n)
+        work, tau = np.empty(n, planar.WORK), np.empty(n)
         mine = q.copy()
 
         def ours(arm=arm, q=mine, v=v, a=a, work=work, tau=tau):
@@ -277,25 +288,24 @@ def draw(random: np.random.Generator, kind: str, p: int, controller: str) -> Fau
     return Fault(who, kind, start, start + length, element, size, int(random.integers(2**31)))
 
 
-def trial(fieldwork: Field, kind: str, count: Count, ticks: int = 14) -> None:
+def watch(fieldwork: Field, ticks: int) -> tuple[int, int, State]:
+    """Ticks with a wrong torque, ticks without a quorum, and the state in the end."""
+    wrong = held = 0
+    for _ in range(ticks):
+        result, right = fieldwork.tick()
+        wrong += result.voted and not right
+        held += not result.voted
+    return wrong, held, result.state
+
+
+def trial(fieldwork: Field, kind: str, count: Count) -> None:
     """Inject one fault and watch."""
     group = fieldwork.group
     fault = draw(fieldwork.random, kind, group.p, group.controller)
     fieldwork.place()
     group.inject(fault, fieldwork.t)
     before = group.errors
-    wrong = held = 0
-    stopped = False
-    length = ticks
-    if kind == "colluding":
-        length = 24
-    for _ in range(length):
-        result, right = fieldwork.tick()
-        if result.voted:
-            wrong += not right
-        else:
-            held += 1
-        stopped |= result.state in (State.RAMP, State.STOPPED)
+    wrong, held, state = watch(fieldwork, 24 if kind == "colluding" else 14)
     blamed = np.flatnonzero(group.errors > before)
     named = bool(set(fault.processors).intersection(blamed.tolist()))
     seen = group.processors()
@@ -311,7 +321,7 @@ def trial(fieldwork: Field, kind: str, count: Count, ticks: int = 14) -> None:
         count.without_effect += not named
     elif wrong == 0:
         count.safe += 1
-        count.not_stopped += result.state != State.STOPPED
+        count.not_stopped += state != State.STOPPED
     settle(group, fieldwork.t)
 
 
@@ -418,21 +428,9 @@ def last_two(work: Field, trials: int) -> Count:
     for _ in range(trials):
         work.place()
         who = [int(x) for x in work.random.permutation(4)]
-        group.inject(
-            [
-                Fault((who[0],), "wrong_element", 0.0, 1.0, 20, 1.0),
-                Fault((who[1],), "wrong_element", 0.003, 1.0, 21, 1.0),
-                Fault((who[2],), "wrong_element", 0.006, 1.0, 22, 1.0),
-            ],
-            work.t,
-        )
-        wrong = held = 0
-        state = State.RUN
-        for _ in range(30):
-            result, right = work.tick()
-            wrong += result.voted and not right
-            held += not result.voted
-            state = result.state
+        faults = [Fault((who[k],), "wrong_element", 0.003 * k, 1.0, 20 + k, 1.0) for k in range(3)]
+        group.inject(faults, work.t)
+        wrong, _, state = watch(work, 30)
         count.injected += 1
         count.wrong += wrong > 0
         count.safe += state == State.STOPPED and not wrong

@@ -109,7 +109,7 @@ def run(seed: int) -> Outcome:
 def send(simulation: Simulation, random: np.random.Generator) -> None:
     """A new motion from where the arm should be."""
     goal = ARM.end_effector(random.uniform(-1.5, 1.5, 4))[:2]
-    start = simulation.loop.desired()[0]
+    start = simulation.loop.follower.desired[0]
     try:
         motion = plan(ARM, start, goal, lower=-2.5, upper=2.5, speed=1.5, acceleration=4.0)
     except GoalError:

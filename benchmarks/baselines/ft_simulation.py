@@ -191,11 +191,11 @@ class Simulation:
 
     def follow(self, trajectory: Trajectory) -> None:
         """Follow a trajectory from the next tick on."""
-        self.loop.follow(trajectory)
+        self.loop.follower.follow(trajectory)
 
     def reset(self) -> None:
         """As the node's reset: stay where the arm is."""
-        self.loop.follow(Trajectory.rest(self.plant.q))
+        self.loop.follower.follow(Trajectory.rest(self.plant.q))
         self.group.reset()
 
     def run(self, seconds: float, trouble: Trouble | None = None, **kinds: Any) -> Simulation:
@@ -238,7 +238,7 @@ class Simulation:
         if not self.states or self.states[-1] != self.state:
             self.states.append(self.state)
         if self.state == State.RUN:
-            off = self.loop.desired()[0] - self.plant.q
+            off = self.loop.follower.desired[0] - self.plant.q
             self.farthest = max(self.farthest, float(np.abs(off).max()))
 
     def _take_time(self) -> None:

@@ -5,23 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ft_controller import dynamics
-from ft_controller.errors import ArmError, TooLarge
+from ft_controller import planar
+from ft_controller.errors import ArmError, TooLarge, raising
+from ft_controller.records import Array, Records
+from ft_controller.serial_arm import SerialArm
 from kin_core import checks
-from kin_core.errors import InvalidInput
 
 __all__ = ["MAX_JOINTS", "Arm"]
 
 MAX_JOINTS = 512
 """More joints than any planar arm has; bounds the size of the shared pages."""
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
-class Arm:
+class Arm(SerialArm):
     """Links of a planar arm with revolute joints; link i turns with joint i.
 
     All arrays have the shape (n,).
@@ -41,37 +40,34 @@ class Arm:
     inertia: Array
     friction: Array
     gravity: float = 0.0
-    links: NDArray[np.void] = field(init=False, repr=False, compare=False)
+    links: Records = field(init=False, repr=False, compare=False)
 
+    @raising(ArmError)
     def __post_init__(self) -> None:
-        try:
-            n = int(np.size(self.mass))
-            if n < 1:
-                raise InvalidInput("mass", "needs at least one link")
-            if n > MAX_JOINTS:
-                raise TooLarge(f"mass: {n} links are more than the limit of {MAX_JOINTS}")
-            for name in ("mass", "length", "com", "inertia", "friction"):
-                array = np.array(checks.shape(name, getattr(self, name), (n,)))
-                if name in ("mass", "length") and (array <= 0.0).any():
-                    raise InvalidInput(name, f"must be positive, got {array.min():g}")
-                if (array < 0.0).any():
-                    raise InvalidInput(name, f"must not be negative, got {array.min():g}")
-                array.flags.writeable = False
-                object.__setattr__(self, name, array)
-            gravity = checks.number("gravity", self.gravity)
-        except InvalidInput as error:
-            raise ArmError(error.field, error.problem) from None
-        if (self.inertia + self.mass * self.com**2 <= 0.0).any():
-            raise ArmError("inertia", "a link needs inertia about its joint")
+        n = int(np.size(self.mass))
+        if n < 1:
+            raise ArmError("mass", "needs at least one link")
+        if n > MAX_JOINTS:
+            raise TooLarge(f"mass: {n} links are more than the limit of {MAX_JOINTS}")
         # One block for the kernels and the processors.
-        links = np.zeros(n, dynamics.LINK)
+        links = np.zeros(n, planar.LINK)
+        links["gravity"] = checks.number("gravity", self.gravity)
         for name in ("mass", "length", "com", "inertia", "friction"):
-            links[name] = getattr(self, name)
-        links["gravity"] = gravity
+            array = np.array(checks.shape(name, getattr(self, name), (n,)))
+            if name in ("mass", "length") and (array <= 0.0).any():
+                raise ArmError(name, f"must be positive, got {array.min():g}")
+            if (array < 0.0).any():
+                raise ArmError(name, f"must not be negative, got {array.min():g}")
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+            links[name] = array
+        if (self.own_inertia <= 0.0).any():
+            raise ArmError("inertia", "a link needs inertia about its joint")
         links.flags.writeable = False
         object.__setattr__(self, "links", links)
 
     @classmethod
+    @raising(ArmError)
     def of(
         cls,
         mass: ArrayLike,
@@ -82,22 +78,19 @@ class Arm:
         gravity: float = 0.0,
     ) -> Arm:
         """An arm of uniform rods where ``com`` and ``inertia`` are not given."""
-        try:
-            m, l = checks.finite("mass", mass), checks.finite("length", length)
-            if m.ndim != 1 or m.shape != l.shape:
-                raise InvalidInput("length", f"must have the shape {m.shape} of mass")
-            return cls(
-                mass=m,
-                length=l,
-                com=l / 2.0 if com is None else checks.finite("com", com),
-                inertia=m * l**2 / 12.0 if inertia is None else checks.finite("inertia", inertia),
-                friction=np.broadcast_to(checks.finite("friction", friction), m.shape).copy()
-                if np.ndim(friction) == 0
-                else checks.finite("friction", friction),
-                gravity=gravity,
-            )
-        except InvalidInput as error:
-            raise ArmError(error.field, error.problem) from None
+        m, l = checks.finite("mass", mass), checks.finite("length", length)
+        if m.ndim != 1 or m.shape != l.shape:
+            raise ArmError("length", f"must have the shape {m.shape} of mass")
+        return cls(
+            mass=m,
+            length=l,
+            com=l / 2.0 if com is None else checks.finite("com", com),
+            inertia=m * l**2 / 12.0 if inertia is None else checks.finite("inertia", inertia),
+            friction=np.full(m.shape, checks.finite("friction", friction))
+            if np.ndim(friction) == 0
+            else checks.finite("friction", friction),
+            gravity=gravity,
+        )
 
     @classmethod
     def four_link(cls, friction: float = 0.0, gravity: float = 0.0) -> Arm:
@@ -113,9 +106,9 @@ class Arm:
         )
 
     @property
-    def n(self) -> int:
-        """Number of joints."""
-        return int(self.mass.size)
+    def own_inertia(self) -> Array:
+        """Inertia of each link alone about its own joint, shape (n,) [kg m^2]."""
+        return self.inertia + self.mass * self.com**2
 
     @property
     def reach(self) -> float:
@@ -138,53 +131,21 @@ class Arm:
             friction=off(self.friction),
         )
 
-    def inertia_matrix(self, q: ArrayLike) -> Array:
-        """M of equation (1), shape (n, n) [kg m^2]."""
-        zero = np.zeros(self.n)
-        return dynamics.inertia_and_bias(self.links, self.vector("q", q), zero)[0]
-
-    def bias(self, q: ArrayLike, qdot: ArrayLike) -> Array:
-        """N + G + V qdot of equation (1), shape (n,) [N m]."""
-        return dynamics.inertia_and_bias(
-            self.links, self.vector("q", q), self.vector("qdot", qdot)
-        )[1]
-
     def inverse_dynamics(self, q: ArrayLike, qdot: ArrayLike, qddot: ArrayLike) -> Array:
         """Torque of equation (1) by recursion over the links, shape (n,) [N m]."""
-        return dynamics.newton_euler(
+        return planar.newton_euler(
             self.links,
             self.vector("q", q),
             self.vector("qdot", qdot),
             self.vector("qddot", qddot),
         )
 
-    def forward_dynamics(self, q: ArrayLike, qdot: ArrayLike, tau: ArrayLike) -> Array:
-        """Acceleration M^-1 (tau - N), shape (n,) [rad/s^2]; equation (3), corrected."""
-        return dynamics.acceleration(
-            self.links,
-            self.vector("q", q),
-            self.vector("qdot", qdot),
-            self.vector("tau", tau),
-            np.zeros(self.n, np.bool_),
-        )
-
-    def energy(self, q: ArrayLike, qdot: ArrayLike) -> float:
-        """Kinetic and potential energy [J]."""
-        return float(dynamics.energy(self.links, self.vector("q", q), self.vector("qdot", qdot)))
-
     def end_effector(self, q: ArrayLike) -> Array:
         """Position and absolute angle of the tip, (x, y, angle) [m, m, rad]."""
-        return dynamics.end_effector(self.links, self.vector("q", q))
+        return planar.end_effector(self.links, self.vector("q", q))
 
     def points(self, q: ArrayLike) -> Array:
         """Positions of the joints and the tip, shape (n + 1, 2) [m]."""
         phi = np.cumsum(self.vector("q", q))
         steps = self.length[:, None] * np.column_stack([np.cos(phi), np.sin(phi)])
         return np.vstack([np.zeros(2), np.cumsum(steps, axis=0)])
-
-    def vector(self, name: str, values: ArrayLike) -> Array:
-        """One finite number for each joint, shape (n,); the error names the field."""
-        try:
-            return np.ascontiguousarray(checks.shape(name, values, (self.n,)))
-        except InvalidInput as error:
-            raise ArmError(error.field, error.problem) from None

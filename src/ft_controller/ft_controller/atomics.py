@@ -11,7 +11,8 @@ import numpy as np
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
-from numpy.typing import NDArray
+
+from ft_controller.records import Words
 
 __all__ = [
     "checksum",
@@ -25,7 +26,6 @@ __all__ = [
     "store_release",
 ]
 
-Words = NDArray[np.int64]
 
 _sched_yield = types.ExternalFunction("sched_yield", types.int32())
 _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.intp))

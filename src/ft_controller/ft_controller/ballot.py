@@ -6,16 +6,11 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ft_controller.messages import Layout
-from ft_controller.records import record
+from ft_controller.records import Array, Records, Words, record
 
 __all__ = ["ANSWER", "RECORD", "VOTE", "Arrival", "Ballot"]
-
-Words = NDArray[np.int64]
-Array = NDArray[np.float64]
-Records = NDArray[np.void]
 
 
 class Arrival(IntEnum):

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 from kin_interfaces.msg import FtProcessor, FtStatus
 from kin_interfaces.srv import InjectFault
-from numpy.typing import NDArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from ft_controller.errors import ArmError, ScheduleError
+from ft_controller.errors import ArmError, ScheduleError, raising
 from ft_controller.explain import Processor
 from ft_controller.faults import Fault, load_schedule
 from ft_controller.loop import Snapshot
+from ft_controller.records import Array
 from ft_controller.trajectory import Trajectory
 from kin_core import checks
-from kin_core.errors import InvalidInput
 from kin_ros.arrays import from_field, to_field
 
 __all__ = [
@@ -31,22 +30,17 @@ __all__ = [
     "trajectory_of",
 ]
 
-Array = NDArray[np.float64]
 
 _MAX_POINTS = 20_000
 
 
 def joint_index(joints: Sequence[str], name: str, field: str = "joint") -> int:
     """Number of a joint; the error lists the names."""
-    try:
+    with raising(ArmError):
         return list(joints).index(checks.one_of(field, name, joints))
-    except InvalidInput as error:
-        raise ArmError(error.field, error.problem) from None
 
 
-def joint_values(
-    joints: Sequence[str], names: Sequence[str], field: str, values: Any
-) -> NDArray[np.float64]:
+def joint_values(joints: Sequence[str], names: Sequence[str], field: str, values: Any) -> Array:
     """Values of a message in the order of ``joints``; all of them must be there."""
     if len(values) != len(names):
         raise ArmError(field, f"has {len(values)} values for {len(names)} names")
@@ -183,48 +177,28 @@ def limits_of(request: Any, joints: Sequence[str]) -> tuple[list[int], Array, Ar
 
 def status_message(s: Snapshot, joints: Sequence[str], stamp: Any) -> FtStatus:
     """The controller at one moment."""
+    vectors = ("lower", "upper", "torque", "error")
     message = FtStatus(
-        state=int(s.state),
-        reason=s.reason,
-        controller=s.controller,
-        reconfiguration=s.reconfiguration,
-        degraded=s.degraded,
-        unverified=s.unverified,
-        saturated=s.saturated,
-        tick=s.tick,
-        working_set=s.working_set,
-        quorum=s.quorum,
-        agreeing=s.agreeing,
-        vote_time=s.vote_time,
-        vote_time_p99=s.vote_time_p99,
-        missed_deadlines=s.missed_deadlines,
-        held_ticks=s.held_ticks,
-        exclusions=s.exclusions,
-        joints=list(joints),
-        locked=[bool(x) for x in s.locked],
-        lower=to_field(s.lower, "float64"),
-        upper=to_field(s.upper, "float64"),
-        torque=to_field(s.torque, "float64"),
-        error=to_field(s.error, "float64"),
-        processors=[_processor_message(p) for p in s.processors],
+        **vars(s)
+        | {name: to_field(getattr(s, name), "float64") for name in vectors}
+        | {
+            "joints": list(joints),
+            "locked": [bool(x) for x in s.locked],
+            "processors": [_processor_message(p) for p in s.processors],
+        }
     )
     message.header.stamp = stamp
     return message
 
 
 def _processor_message(p: Processor) -> FtProcessor:
+    """One processor; the fields have the names of the message's."""
     return FtProcessor(
-        id=p.id,
-        pid=p.pid,
-        state=getattr(FtProcessor, p.state),
-        error=p.error,
-        detail=p.detail,
-        comparison=to_field(np.array(p.comparison, np.uint8), "uint8"),
-        suggestion=p.suggestion,
-        votes_against=p.votes_against,
-        restarts=p.restarts,
-        missed=p.missed,
-        clean=min(p.clean, 2**32 - 1),
-        clean_needed=p.clean_needed,
-        joints=to_field(np.array(p.joints, np.uint8), "uint8"),
+        **vars(p)
+        | {
+            "state": getattr(FtProcessor, p.state),
+            "comparison": to_field(np.array(p.comparison, np.uint8), "uint8"),
+            "clean": min(p.clean, 2**32 - 1),
+            "joints": to_field(np.array(p.joints, np.uint8), "uint8"),
+        }
     )

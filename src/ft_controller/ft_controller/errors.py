@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from kin_core.errors import InvalidInput, KinError, LimitExceeded, Unreachable
 
-__all__ = ["ArmError", "FtError", "GoalError", "ReplicaError", "ScheduleError", "TooLarge"]
+__all__ = [
+    "ArmError",
+    "FtError",
+    "GoalError",
+    "ReplicaError",
+    "ScheduleError",
+    "TooLarge",
+    "raising",
+]
 
 
 class FtError(KinError):
@@ -29,3 +40,12 @@ class TooLarge(FtError, LimitExceeded):
 
 class ReplicaError(FtError):
     """The processors could not be started, or have all gone."""
+
+
+@contextlib.contextmanager
+def raising(kind: type[ArmError | ScheduleError], where: str = "") -> Iterator[None]:
+    """Make what is wrong with an input an error of this package; ``where`` precedes its field."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise kind(where + error.field, error.problem) from None

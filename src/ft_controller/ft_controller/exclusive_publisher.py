@@ -70,24 +70,18 @@ class ExclusivePublisher:
             now: Steady time [s].
             change: Gets every new standing, before a publisher is taken back and after one is made.
         """
-        before, said = self._claim.standing, self.sentence
+        before, said = self.standing, self.sentence
         self._find_own()
         after = self._claim.look(now, self._own, self._rivals())
         self.sentence = self._say()
         if after != before:
-            self._act(after, change)
+            if after == Standing.CLAIMING:
+                self._make()
+            self.publisher = self._made if after == Standing.DRIVING else None
+            change(after)
+            if after in (Standing.LOOKING, Standing.LOST):
+                self._take_back()
         return self.sentence not in ("", said)
-
-    def _act(self, after: Standing, change: Callable[[Standing], None]) -> None:
-        if after == Standing.CLAIMING:
-            self._make()
-        if after == Standing.DRIVING:
-            self.publisher = self._made
-        else:
-            self.publisher = None
-        change(after)
-        if after in (Standing.LOOKING, Standing.LOST):
-            self._take_back()
 
     def again(self) -> None:
         """Begin anew if the claim was lost."""
@@ -108,14 +102,13 @@ class ExclusivePublisher:
             return f"{who}: stopped, not to fight over the arm; reset to try again"
         return f"{who}: not driving while it does"
 
-    def _identities(self) -> set[bytes]:
-        return {bytes(p.endpoint_gid) for p in self._published()}
-
-    def _published(self) -> list[Any]:
-        return list(self._node.get_publishers_info_by_topic(self._resolved))
+    def _published(self) -> dict[bytes, Any]:
+        """All publishers on the topic by their identities."""
+        found = self._node.get_publishers_info_by_topic(self._resolved)
+        return {bytes(entry.endpoint_gid): entry for entry in found}
 
     def _make(self) -> None:
-        self._before = self._identities()
+        self._before = set(self._published())
         self._made = self._node.create_publisher(
             self._message,
             self._topic,
@@ -131,7 +124,7 @@ class ExclusivePublisher:
         there before; if there are several, none is, and the claim is taken back.
         """
         if self._made is not None and self._own is None:
-            new = self._identities() - self._before
+            new = self._published().keys() - self._before
             if len(new) == 1:
                 self._own = new.pop()
 
@@ -143,14 +136,10 @@ class ExclusivePublisher:
     def _rivals(self) -> list[Rival]:
         found = []
         me = self._node.get_fully_qualified_name()
-        for entry in self._published():
-            identity = bytes(entry.endpoint_gid)
-            if identity == self._own:
-                continue
-            space = entry.node_namespace.rstrip("/")
-            name = f"{space}/{entry.node_name}"
+        for identity, entry in self._published().items():
+            name = f"{entry.node_namespace.rstrip('/')}/{entry.node_name}"
             kin = name == me or self._is_kin(entry.node_name, entry.node_namespace)
-            if kin or self._strangers:
+            if identity != self._own and (kin or self._strangers):
                 found.append(Rival(identity, name, kin))
         return found
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from ft_controller.atomics import exit_now, now_ns, pause, sleep_until
 from ft_controller.faults import FaultKind
 from ft_controller.messages import body, published, stamp_message, write_message
-from ft_controller.records import record
+from ft_controller.records import Array, Record, Words, record
 
 __all__ = ["STUCK", "accused_by", "draw", "obstruct", "publish", "publish_two_faced", "spoil"]
 
-Words = NDArray[np.int64]
-Array = NDArray[np.float64]
-Record = Any
 
 STUCK = record("onset element", "value")
 """The value at which an element got stuck."""

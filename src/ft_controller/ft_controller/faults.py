@@ -15,7 +15,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from ft_controller.errors import ScheduleError
+from ft_controller.errors import ScheduleError, raising
 from ft_controller.messages import MAX_PROCESSORS
 from kin_core import checks
 from kin_core.errors import InvalidInput
@@ -71,29 +71,24 @@ class Fault:
     magnitude: float = 0.0
     seed: int = 0
 
+    @raising(ScheduleError)
     def __post_init__(self) -> None:
-        try:
-            checks.one_of("kind", self.kind, {*KINDS[1:], *SIGNALS})
-            if not self.processors:
-                raise InvalidInput("processors", "needs at least one processor")
-            for k in self.processors:
-                _whole("processors", k, 0, MAX_PROCESSORS - 1)
-            if len(set(self.processors)) != len(self.processors):
-                raise InvalidInput("processors", f"names one twice: {list(self.processors)}")
-            if self.kind == "colluding" and len(self.processors) < 2:
-                raise InvalidInput("processors", "colluding needs at least two processors")
-            checks.within("start", self.start, 0.0, 1e9)
-            if not (self.end == math.inf or math.isfinite(self.end)):
-                raise InvalidInput("end", f"must be a time, got {self.end}")
-            if not self.end > self.start:
-                raise InvalidInput("end", f"must be after start ({self.start:g}), got {self.end:g}")
-            _whole("element", self.element, -1, 2**31 - 1)
-            checks.number("magnitude", self.magnitude)
-            if self.kind == "slow":
-                checks.within("magnitude", self.magnitude, 0.0, 60.0)
-            _whole("seed", self.seed, 0, 2**32 - 1)
-        except InvalidInput as error:
-            raise ScheduleError(error.field, error.problem) from None
+        checks.one_of("kind", self.kind, {*KINDS[1:], *SIGNALS})
+        if not self.processors:
+            raise ScheduleError("processors", "needs at least one processor")
+        for k in self.processors:
+            _whole("processors", k, 0, MAX_PROCESSORS - 1)
+        if len(set(self.processors)) != len(self.processors):
+            raise ScheduleError("processors", f"names one twice: {list(self.processors)}")
+        if self.kind == "colluding" and len(self.processors) < 2:
+            raise ScheduleError("processors", "colluding needs at least two processors")
+        checks.within("start", self.start, 0.0, 1e9)
+        if self.end != math.inf and not checks.number("end", self.end) > self.start:
+            raise ScheduleError("end", f"must be after start ({self.start:g}), got {self.end:g}")
+        _whole("element", self.element, -1, 2**31 - 1)
+        largest = (0.0, 60.0) if self.kind == "slow" else (-math.inf, math.inf)
+        checks.within("magnitude", self.magnitude, *largest)
+        _whole("seed", self.seed, 0, 2**32 - 1)
 
     def check(self, p: int, n: int) -> None:
         """Refuse a processor or an element that the replica group does not have."""
@@ -159,10 +154,8 @@ def load_schedule(source: str | Path) -> list[Fault]:
     Raises:
         ScheduleError: Names the entry and the field that is wrong.
     """
-    try:
+    with raising(ScheduleError):
         data = load_yaml(source, limit_bytes=1_000_000)
-    except InvalidInput as error:
-        raise ScheduleError(error.field, error.problem) from None
     if isinstance(data, Mapping):
         if set(data) != {"faults"}:
             raise ScheduleError(
@@ -173,40 +166,32 @@ def load_schedule(source: str | Path) -> list[Fault]:
         raise ScheduleError("schedule", f"must be a list of faults, got {type(data).__name__}")
     if len(data) > MAX_FAULTS:
         raise ScheduleError("schedule", f"has {len(data)} faults, more than {MAX_FAULTS}")
-    return [_fault(f"faults[{i}]", entry) for i, entry in enumerate(data)]
+    faults = []
+    for i, entry in enumerate(data):
+        where = f"faults[{i}]"
+        if not isinstance(entry, Mapping):
+            raise ScheduleError(where, f"must be a mapping, got {entry!r}")
+        with raising(ScheduleError, f"{where}."):
+            faults.append(_fault(dict(entry)))
+    return faults
 
 
-def _fault(where: str, entry: Any) -> Fault:
-    if not isinstance(entry, Mapping):
-        raise ScheduleError(where, f"must be a mapping, got {entry!r}")
-    unknown = sorted(str(key) for key in set(entry) - _FIELDS)
-    try:
-        if unknown:
-            checks.one_of("field", unknown[0], _FIELDS)
-        if ("processor" in entry) == ("processors" in entry):
-            raise InvalidInput("processor", "give either processor or processors")
-        if "processor" in entry:
-            processors: Any = [entry["processor"]]
-        else:
-            processors = entry["processors"]
-        if not isinstance(processors, list):
-            raise InvalidInput("processors", f"must be a list, got {processors!r}")
-        kind = entry.get("kind", "wrong_element")
-        if not isinstance(kind, str):
-            raise InvalidInput("kind", f"must be a name, got {kind!r}")
-        if "start" not in entry:
-            raise InvalidInput("start", "is missing")
-        return Fault(
-            processors=tuple(_whole("processors", k, 0, MAX_PROCESSORS - 1) for k in processors),
-            kind=kind,
-            start=checks.number("start", entry["start"]),
-            end=checks.number("end", entry["end"]) if entry.get("end") is not None else math.inf,
-            element=_whole("element", entry.get("element", -1), -1, 2**31 - 1),
-            magnitude=checks.number("magnitude", entry.get("magnitude", 0.0)),
-            seed=_whole("seed", entry.get("seed", 0), 0, 2**32 - 1),
-        )
-    except InvalidInput as error:
-        raise ScheduleError(f"{where}.{error.field}", error.problem) from None
+def _fault(entry: dict[Any, Any]) -> Fault:
+    """One entry of a schedule; :class:`Fault` checks the values."""
+    for key in sorted(map(str, set(entry) - _FIELDS)):
+        checks.one_of("field", key, _FIELDS)
+    if ("processor" in entry) == ("processors" in entry):
+        raise InvalidInput("processor", "give either processor or processors")
+    processors = [entry.pop("processor")] if "processor" in entry else entry.pop("processors")
+    if not isinstance(processors, list):
+        raise InvalidInput("processors", f"must be a list, got {processors!r}")
+    if "start" not in entry:
+        raise InvalidInput("start", "is missing")
+    if entry.get("end") is None:
+        entry["end"] = math.inf
+    else:
+        checks.number("end", entry["end"])
+    return Fault(**{"kind": "wrong_element", **entry, "processors": tuple(processors)})
 
 
 def _whole(name: str, value: Any, low: int, high: int) -> int:

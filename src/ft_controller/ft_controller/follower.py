@@ -16,20 +16,19 @@ same way from the motion before it.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from ft_controller.errors import ArmError
+from ft_controller.errors import ArmError, raising
+from ft_controller.records import Array
 from ft_controller.trajectory import Trajectory
 from kin_core import checks
-from kin_core.errors import InvalidInput
 
 __all__ = ["Entry", "Follower"]
 
-Array = NDArray[np.float64]
 
 #: With an offset below this the clock runs: a motion that is replaced while it runs is not stopped.
 _NEAR = 0.1  # [rad]
@@ -58,14 +57,45 @@ class Entry:
     pause: float = 0.1
     regular: float = 0.0
 
+    @raising(ArmError)
     def __post_init__(self) -> None:
-        try:
-            checks.positive("speed", self.speed)
-            checks.positive("acceleration", self.acceleration)
-            checks.positive("pause", self.pause)
-            checks.within("regular", self.regular, 0.0, self.pause)
-        except InvalidInput as error:
-            raise ArmError(error.field, error.problem) from None
+        for name in ("speed", "acceleration", "pause"):
+            checks.positive(name, getattr(self, name))
+        checks.within("regular", self.regular, 0.0, self.pause)
+
+
+@dataclass
+class _Motion:
+    """Where the arm should be as of one tick, and how that came about.
+
+    Attributes:
+        trajectory: What is followed.
+        now_ns: Time of the tick [ns].
+        anchor_ns: The clock of the trajectory is s = base + rate (t - anchor) [ns].
+        base: See anchor_ns [s].
+        rate: See anchor_ns.
+        offset: Position and velocity beside the trajectory, shape (2, n).
+        bounds: Accelerations that take the offset down, shape (n,) [rad/s^2].
+        desired: Positions, velocities, accelerations, shape (3, n).
+        taken_over: The trajectory that is new with this tick, if one is.
+        off: Whether the arm was found far from where it should be.
+    """
+
+    trajectory: Trajectory
+    now_ns: int
+    anchor_ns: int
+    base: float
+    rate: float
+    offset: Array
+    bounds: Array
+    desired: Array
+    taken_over: Trajectory | None = None
+    off: bool = False
+
+    @property
+    def s(self) -> float:
+        """How far the trajectory has come [s]."""
+        return self.base + self.rate * (1e-9 * (self.now_ns - self.anchor_ns))
 
 
 class Follower:
@@ -84,35 +114,29 @@ class Follower:
         self.lag = 0.0
         self._n = n
         self._next: Trajectory | None = None
-        self._trajectory: Trajectory | None = None
-        self._desired: Array = np.zeros((3, n))
-        # The clock: s = base + r (t - anchor) while the rate is steady.
-        self._anchor_ns, self._base, self._rate = 0, 0.0, 1.0
-        self._offset: Array = np.zeros((2, n))
-        self._bounds: Array = np.zeros(n)
-        self._accepted_ns: int | None = None
-        self._was_off = False
-        self._proposal: _Proposal | None = None
+        self._last: _Motion | None = None
+        self._proposal: _Motion | None = None
 
     @property
     def trajectory(self) -> Trajectory | None:
         """What is followed, or will be from the next tick on."""
-        return self._next or self._trajectory
+        return self._next or (self._last.trajectory if self._last else None)
 
     @property
     def desired(self) -> Array:
         """Where the arm should be: positions, velocities, accelerations, shape (3, n)."""
-        return self._desired.copy()
+        return self._last.desired.copy() if self._last else np.zeros((3, self._n))
 
     @property
     def clock(self) -> float:
         """How far the trajectory has come [s]."""
-        return self._base if self._accepted_ns is None else self._s(self._accepted_ns)
+        return self._last.s if self._last else 0.0
 
     @property
     def entering(self) -> bool:
         """Whether the arm is on its way to the trajectory, or the clock not yet at full rate."""
-        return bool(self._rate < 1.0 or self._offset.any())
+        last = self._last
+        return last is not None and bool(last.rate < 1.0 or last.offset.any())
 
     def follow(self, trajectory: Trajectory) -> None:
         """Follow a trajectory from the next tick on; any thread."""
@@ -127,83 +151,74 @@ class Follower:
             qdot: Measured velocities [rad/s].
             controlled: Whether the arm was under control up to now, pauses apart.
         """
-        trajectory = self._next or self._trajectory
-        if trajectory is None:
-            trajectory = self._next = Trajectory.rest(q)
-        proposal = _Proposal(trajectory, self._next, now_ns)
-        since = None if self._accepted_ns is None else 1e-9 * (now_ns - self._accepted_ns)
-        if since is None or not controlled or since > self.entry.pause:
-            self._enter(proposal, 0.0 if self._next else self.clock, q, qdot)
-        elif self._next is not None:
-            self._exchange(proposal, since)
-        elif since == 0.0:
-            proposal.take(self)
-            proposal.desired = self._desired
+        last, new = self._last, self._next  # another thread may give another one meanwhile
+        if last is not None and new is None:
+            trajectory, s = last.trajectory, last.s
         else:
-            proposal.take(self)
-            self._advance(proposal, max(since, 0.0))
+            new = self._next = new or Trajectory.rest(q)
+            trajectory, s = new, 0.0
+        since = 0.0 if last is None else 1e-9 * (now_ns - last.now_ns)
+        if last is None or not controlled or since > self.entry.pause:
+            proposal = self._enter(trajectory, s, now_ns, q, qdot)
+        elif new is not None:
+            proposal = self._exchange(trajectory, now_ns, since, last.desired)
+        else:
+            proposal = dataclasses.replace(last, now_ns=now_ns)
+            if since != 0.0:
+                self._advance(proposal, max(since, 0.0))
             # A few ticks were lost: made up for, unless the arm has gone another way.
             if since > self.entry.regular > 0.0:
                 gone = np.abs(proposal.desired[0] - q).max() > _NEAR
-                if gone and not self._was_off:
-                    self._enter(proposal, self.clock, q, qdot)
+                if gone and not last.off:
+                    proposal = self._enter(trajectory, s, now_ns, q, qdot)
         proposal.off = bool(np.abs(proposal.desired[0] - q).max() > _NEAR)
+        proposal.taken_over = new
         self._proposal = proposal
         return proposal.desired
 
     def accept(self) -> None:
         """The arm got a torque for what was proposed last."""
         proposal = self._proposal
-        if proposal is None:
-            return
-        self._proposal = None
-        if self._next is proposal.taken_over:
-            self._next = None
-        self._trajectory, self._accepted_ns = proposal.trajectory, proposal.now_ns
-        self._anchor_ns, self._base, self._rate = proposal.anchor_ns, proposal.base, proposal.rate
-        self._offset, self._bounds = proposal.offset, proposal.bounds
-        self._desired, self._was_off = proposal.desired, proposal.off
+        if proposal is not None:
+            if self._next is proposal.taken_over:
+                self._next = None
+            self._last, self._proposal = proposal, None
 
-    def _s(self, now_ns: int) -> float:
-        return self._base + self._rate * (1e-9 * (now_ns - self._anchor_ns))
-
-    def _enter(self, proposal: _Proposal, s: float, q: Array, qdot: Array) -> None:
+    def _enter(
+        self, trajectory: Trajectory, s: float, now_ns: int, q: Array, qdot: Array
+    ) -> _Motion:
         """Begin where the arm is, with a clock that stands at s."""
-        point = proposal.trajectory.sample(s)
-        proposal.anchor_ns, proposal.base, proposal.rate = proposal.now_ns, s, 0.0
-        proposal.offset = np.array([q - point[0], qdot])
-        proposal.bounds = self._limits(proposal.offset)
-        push = np.zeros(self._n)
+        offset = np.array([q - trajectory.sample(s)[0], qdot])
+        bounds, push = self._limits(offset), np.zeros(self._n)
         if self.lag > _STEADY_LAG:
             # Where ticks are long each of them may be an entry: the arm brakes from this one on.
-            _take_down(
-                proposal.offset.copy(),
-                push,
-                proposal.bounds,
-                self._pace * self.entry.speed,
-                self.lag,
-            )
-        proposal.desired = np.array([q, qdot, push])
+            _take_down(offset.copy(), push, bounds, self._pace * self.entry.speed, self.lag)
+        desired = np.array([q, qdot, push])
+        return _Motion(trajectory, now_ns, now_ns, s, 0.0, offset, bounds, desired)
 
-    def _exchange(self, proposal: _Proposal, since: float) -> None:
+    def _exchange(
+        self, trajectory: Trajectory, now_ns: int, since: float, desired: Array
+    ) -> _Motion:
         """Go over to another trajectory, from where the arm should have been a time ago."""
-        start = proposal.trajectory.sample(0.0)
-        offset = self._desired[:2] - start[:2]
+        start = trajectory.sample(0.0)
+        offset = desired[:2] - start[:2]
         near = np.abs(offset[0]).max() <= _NEAR and np.abs(offset[1]).max() <= _NEAR_SPEED
         if not near:
-            offset = np.array([self._desired[0] - start[0], self._desired[1]])
+            offset = np.array([desired[0] - start[0], desired[1]])
         if np.abs(offset).max() < 1e-9:
             offset = np.zeros((2, self._n))
-        proposal.anchor_ns, proposal.base = proposal.now_ns - round(1e9 * since), 0.0
-        proposal.rate = 1.0 if near else 0.0
-        proposal.offset = offset
-        proposal.bounds = self._limits(offset)
+        began, rate, bounds = (
+            now_ns - round(1e9 * since),
+            1.0 if near else 0.0,
+            self._limits(offset),
+        )
+        proposal = _Motion(trajectory, now_ns, began, 0.0, rate, offset, bounds, desired)
         self._advance(proposal, since)
+        return proposal
 
-    def _advance(self, proposal: _Proposal, dt: float) -> None:
+    def _advance(self, proposal: _Motion, dt: float) -> None:
         """Let the clock and the offset go on by a time."""
-        rate, slope = proposal.rate, 0.0
-        s = proposal.base + rate * (1e-9 * (proposal.now_ns - proposal.anchor_ns))
+        rate, slope, s = proposal.rate, 0.0, proposal.s
         offset = proposal.offset.copy()
         push = np.zeros(self._n)
         if offset.any():
@@ -257,23 +272,6 @@ class Follower:
     @property
     def _acceleration(self) -> float:
         return self._pace**2 * self.entry.acceleration
-
-
-class _Proposal:
-    """What the follower will be if the tick is accepted."""
-
-    def __init__(self, trajectory: Trajectory, taken_over: Trajectory | None, now_ns: int) -> None:
-        self.trajectory, self.taken_over, self.now_ns = trajectory, taken_over, now_ns
-        self.anchor_ns, self.base, self.rate = now_ns, 0.0, 1.0
-        self.offset: Array = np.zeros(0)
-        self.bounds: Array = np.zeros(0)
-        self.desired: Array = np.zeros(0)
-        self.off = False
-
-    def take(self, follower: Follower) -> None:
-        """Begin with what the follower is."""
-        self.anchor_ns, self.base = follower._anchor_ns, follower._base
-        self.rate, self.offset, self.bounds = follower._rate, follower._offset, follower._bounds
 
 
 @njit(cache=True, nogil=True)

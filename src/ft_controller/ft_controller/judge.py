@@ -7,17 +7,15 @@ processors that lie at different times make an honest third look like the culpri
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from ft_controller import voting
 from ft_controller.atomics import now_ns, sleep_until
 from ft_controller.ballot import Arrival, Ballot
 from ft_controller.controllers import compared_size, data_size, redundant
 from ft_controller.messages import Shared, alive_set, rewritten
+from ft_controller.records import Record, Records, Words
 from ft_controller.voter import (
     arrived,
     collect,
@@ -31,9 +29,6 @@ from ft_controller.voting import Comparison
 
 __all__ = ["review"]
 
-Words = NDArray[np.int64]
-Records = NDArray[np.void]
-Record = Any
 
 _YIELDS_NS = 60_000  # the review yields for so long, then it sleeps in between
 _NAP_NS = 20_000

@@ -6,14 +6,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ft_controller.arm import Arm
 from ft_controller.errors import ArmError
+from ft_controller.records import Array
+from ft_controller.serial_arm import SerialArm
 
 __all__ = ["Limits"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class Limits:
     @classmethod
     def of(
         cls,
-        arm: Arm,
+        arm: SerialArm,
         torque: ArrayLike | None = None,
         lower: float = -math.pi,
         upper: float = math.pi,
@@ -100,8 +99,7 @@ class Limits:
         """
         n = arm.n
         stretched = arm.inertia_matrix(np.zeros(n)).sum(axis=1)
-        own = arm.inertia + arm.mass * arm.com**2
-        share = np.sqrt(own * np.diag(arm.inertia_matrix(np.zeros(n))))
+        share = np.sqrt(arm.own_inertia * np.diag(arm.inertia_matrix(np.zeros(n))))
         random = np.random.default_rng(0)
         fastest = max(
             float(np.abs(np.linalg.eigvals(np.linalg.solve(inertia, np.diag(share)))).max())

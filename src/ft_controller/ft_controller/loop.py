@@ -21,22 +21,20 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ft_controller.atomics import sleep_until
 from ft_controller.errors import ReplicaError
 from ft_controller.explain import Processor
 from ft_controller.follower import Entry, Follower
 from ft_controller.motion_watch import MotionWatch
+from ft_controller.records import Array, Flags
 from ft_controller.replica_group import ReplicaGroup, Tick
 from ft_controller.safety_supervisor import Reason, State
-from ft_controller.trajectory import Trajectory
 from kin_core import checks
 from kin_core.threads import start_thread
 
 __all__ = ["ControlLoop", "Snapshot", "SteppedLoop"]
 
-Array = NDArray[np.float64]
 T = TypeVar("T")
 
 #: A loop that neither sees nor drives the arm says zero so many times, and then nothing, so that
@@ -80,16 +78,23 @@ class Snapshot:
     missed_deadlines: int
     held_ticks: int
     exclusions: int
-    locked: NDArray[np.bool_]
+    locked: Flags
     lower: Array
     upper: Array
     torque: Array
     error: Array
-    faults: int
 
 
 class ControlLoop:
-    """Drives a replica group at a rate."""
+    """Drives a replica group at a rate.
+
+    Attributes:
+        group: The replica group.
+        follower: Where the arm should be; may be asked and told to follow from any thread.
+        missed: Ticks that were skipped.
+        recoveries: How often the arm was taken over again.
+        error: What ended the loop.
+    """
 
     def __init__(
         self,
@@ -120,7 +125,7 @@ class ControlLoop:
                 the limits of the group.
             watch: Finds joints that do not do what they are told.
             recover_after: After a stop for want of joint states, of answers or of time, take the
-                arm over again when all has been well for so long; 0: wait for a reset [s].
+                arm over again when that much more time was well than not; 0: wait for a reset [s].
         """
         self._failed = failed
         self.group = group
@@ -129,7 +134,7 @@ class ControlLoop:
         self._timeout_ns = int(1e9 * checks.positive("state_timeout", state_timeout))
         self._report_ns = int(1e9 / checks.positive("report_rate", report_rate))
         self._measured: _Measurement | None = None
-        self._follower = Follower(group.arm.n)
+        self.follower = Follower(group.arm.n)
         self.enter_by(entry or Entry())
         self._watch = watch or MotionWatch(group.arm)
         self._frozen: tuple[int, float] | None = None  # a joint, and where it is stuck
@@ -137,13 +142,13 @@ class ControlLoop:
         self._silent = 0
         self._lag, self._given = 0.0, self._time_ns()
         self._recover_ns = int(1e9 * checks.within("recover_after", recover_after, 0.0, 3600.0))
-        self._well_since = self._ticked = 0
+        self._well = self._ticked = 0  # time of late that was well, time of the last tick [ns]
         self._disputed = False
         self._orders: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._votes: deque[float] = deque(maxlen=1000)
-        self._desired = self._follower.desired
+        self._desired = self.follower.desired
         self._reported, self._shown = 0, (State.IDLE, -1)
         self._start_ns = self._time_ns()
         self.missed = 0
@@ -157,12 +162,7 @@ class ControlLoop:
             safety.limits = dataclasses.replace(safety.limits, pause=3.0 * period)
         pause = safety.limits.pause
         self._pause_ns = int(1e9 * pause)
-        self._follower.entry = dataclasses.replace(entry, pause=pause, regular=2.5 * period)
-
-    @property
-    def entry(self) -> Entry:
-        """How motions are entered."""
-        return self._follower.entry
+        self.follower.entry = dataclasses.replace(entry, pause=pause, regular=2.5 * period)
 
     @property
     def running(self) -> bool:
@@ -235,19 +235,6 @@ class ControlLoop:
     def recovering(self) -> bool:
         """Whether the loop is stopped and will take the arm over again by itself."""
         return self.group.safety.state in (State.RAMP, State.STOPPED) and self._recoverable()
-
-    def desired(self) -> Array:
-        """Where the arm should be: positions, velocities, accelerations, shape (3, n)."""
-        return self._follower.desired
-
-    def follow(self, trajectory: Trajectory) -> None:
-        """Follow a trajectory from now on; any thread."""
-        self._follower.follow(trajectory)
-
-    @property
-    def following(self) -> Trajectory | None:
-        """The trajectory in use."""
-        return self._follower.trajectory
 
     def do(self, order: Callable[[], T], timeout: float = 5.0) -> T:
         """Do something with the replica group between two ticks; any thread but the loop's own.
@@ -335,7 +322,7 @@ class ControlLoop:
         """Ask where the arm should be and whether it does as it is told; whether it is seen."""
         group, (last, number) = self.group, self._looked
         self._looked = (now, latest.number)
-        self._desired = self._follower.propose(latest.time_ns, latest.q, latest.qdot, self.driving)
+        self._desired = self.follower.propose(latest.time_ns, latest.q, latest.qdot, self.driving)
         if group.safety.state == State.IDLE:
             self._watch.forget()
         elif self._frozen is None:
@@ -366,7 +353,7 @@ class ControlLoop:
         held, self._given = 1e-9 * min(given - self._given, self._pause_ns), given
         lag = min(1e-9 * (given - latest.time_ns), 1e-9 * self._pause_ns) + 0.5 * held
         self._lag = max(lag, self._lag - _LAG_FORGOTTEN * held)
-        self._follower.lag = self._lag
+        self.follower.lag = self._lag
         self.group.weaken(_LAG_MARGIN / max(self._lag, 1e-9))
 
     def _give(self, tick: Tick, fresh: bool) -> None:
@@ -375,7 +362,7 @@ class ControlLoop:
         if self._silent <= _LAST_WORDS:
             self._send(tick)
         if tick.state == State.RUN:
-            self._follower.accept()
+            self.follower.accept()
         self._watch.gave(tick.torque)
 
     def _recoverable(self) -> bool:
@@ -400,11 +387,15 @@ class ControlLoop:
             and 0 < tick.quorum <= tick.agreeing
             and np.abs(qdot).max() <= _CALM
         )
-        if tick.state != State.STOPPED or not well or not self._recoverable():
-            self._well_since = now
-        elif now - self._well_since >= self._recover_ns:
+        if tick.state != State.STOPPED or not self._recoverable():
+            self._well = 0
+            return
+        # What goes wrong takes back its own time and no more: on a busy machine some tick of every
+        # second is late, and an arm that waited for a second without one would wait for minutes.
+        self._well = self._well + gap if well else max(0, self._well - gap)
+        if self._well >= self._recover_ns:
             self.recoveries += 1
-            self._well_since = now
+            self._well = 0
             group.reset()
 
     def _snapshot(self, tick: Tick, q: Array) -> Snapshot:
@@ -432,7 +423,6 @@ class ControlLoop:
             upper=group.safety.limits.upper,
             torque=tick.torque,
             error=self._desired[0] - q,
-            faults=group.faults,
         )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from visualization_msgs.msg import Marker
 
+from ft_controller.records import Array
 from kin_ros.markers import BLUE, ORANGE, colour, make_marker
 
 __all__ = ["ACTUAL", "DESIRED", "arm_marker"]
@@ -18,7 +18,7 @@ DESIRED = ("desired", 1, ORANGE, 0.05, -0.02)
 
 
 def arm_marker(
-    points: NDArray[np.float64], line: tuple[str, int, str, float, float], frame: str, stamp: Any
+    points: Array, line: tuple[str, int, str, float, float], frame: str, stamp: Any
 ) -> Marker:
     """A line through the joints, shape (n + 1, 2) [m]."""
     name, number, shade, width, height = line

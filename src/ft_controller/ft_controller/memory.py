@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import ctypes
 import os
-from types import TracebackType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ft_controller.errors import ReplicaError
+from ft_controller.records import Words
 
 __all__ = ["Block", "create", "read_only"]
 
@@ -54,7 +53,7 @@ class Block:
         words: The words as integers, shape (words,).
     """
 
-    words: NDArray[np.int64]
+    words: Words
 
     def __init__(
         self, words: int, reader: int, writer: int | None = None, own: tuple[int, int] | None = None
@@ -97,12 +96,7 @@ class Block:
     def __enter__(self) -> Block:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

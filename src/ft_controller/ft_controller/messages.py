@@ -17,11 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from ft_controller.atomics import checksum, combine, fence, load_acquire, store_release
 from ft_controller.dynamics import JOINT
-from ft_controller.records import record
+from ft_controller.records import Records, Words, record
 from ft_controller.voting import Comparison
 
 __all__ = [
@@ -33,6 +32,7 @@ __all__ = [
     "InputBlock",
     "Layout",
     "ProcessTable",
+    "Setup",
     "Shared",
     "alive_set",
     "body",
@@ -44,8 +44,6 @@ __all__ = [
     "write_message",
 ]
 
-Words = NDArray[np.int64]
-Records = NDArray[np.void]
 
 MIN_PROCESSORS = 3
 MAX_PROCESSORS = 16
@@ -71,6 +69,29 @@ _CONTROL = 2  # words before the slots of the input block: current tick, stop
 # Words of a message: tick, checksum, and the body: a set of processors, then the data.
 _STAMP, _CHECKSUM, _BODY = range(3)
 _HEAD = _BODY + 1
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a process supervisor has to know, beside memory and generations.
+
+    Attributes:
+        p: Number of processors.
+        n: Number of joints.
+        links: The arm, one row for each link.
+        restart: Start dead processors again.
+        restart_delay: First delay before that; doubles with each one [s].
+        restart_delay_max: The longest delay [s].
+        priority: Real-time priority of the processors; 0: ordinary scheduling.
+    """
+
+    p: int
+    n: int
+    links: list[tuple[float, ...]]
+    restart: bool
+    restart_delay: float
+    restart_delay_max: float
+    priority: int
 
 
 class InputBlock(NamedTuple):

@@ -12,18 +12,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ft_controller import dynamics
-from ft_controller.arm import Arm
-from ft_controller.errors import ArmError
+from ft_controller.errors import ArmError, raising
+from ft_controller.records import Array, Flags
+from ft_controller.serial_arm import SerialArm
 from kin_core import checks
-from kin_core.errors import InvalidInput
 
 __all__ = ["Finding", "MotionWatch"]
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 #: Of the motion that a frozen position is found by, while the arm is being stopped.
 _STOPPING = 0.1
@@ -49,7 +47,7 @@ class MotionWatch:
 
     def __init__(
         self,
-        arm: Arm,
+        arm: SerialArm,
         following_error: ArrayLike = 0.3,
         frozen_motion: float = 0.05,
         standstill: float = 5.0,
@@ -65,12 +63,10 @@ class MotionWatch:
                 where it is: friction, and errors of the model [rad/s^2].
         """
         self._links, self._n = arm.links, arm.n
-        try:
+        self.following_error = arm.each("following_error", following_error, signed=False)
+        with raising(ArmError):
             self.frozen_motion = checks.within("frozen_motion", frozen_motion, 0.0, 100.0)
-            self.following_error = _each("following_error", following_error, arm.n)
             self.standstill = checks.within("standstill", standstill, 0.0, 1e9)
-        except InvalidInput as error:
-            raise ArmError(error.field, error.problem) from None
         self._torque = np.zeros(arm.n)
         self.forget()
 
@@ -153,12 +149,3 @@ class MotionWatch:
         self._pushed[0] += dt * self._pushed[1] + 0.5 * dt * dt * a
         self._pushed[1] += dt * a
         self._pushed[:, ~strong] = 0.0
-
-
-def _each(name: str, values: ArrayLike, n: int) -> Array:
-    array = checks.finite(name, values)
-    if array.shape not in ((), (1,), (n,)):
-        raise InvalidInput(name, f"must be one number or {n}, got the shape {array.shape}")
-    if (array < 0.0).any():
-        raise InvalidInput(name, f"must not be negative, got {array.min():g}")
-    return np.broadcast_to(array, (n,)).copy()

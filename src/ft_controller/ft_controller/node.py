@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from kin_interfaces.msg import FtStatus
 from kin_interfaces.srv import InjectFault, LockJoint, MoveArm, SetController, SetJointLimits
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
@@ -25,12 +24,11 @@ from ft_controller.exclusive_publisher import ExclusivePublisher
 from ft_controller.faults import Fault, load_schedule
 from ft_controller.loop import ControlLoop, Snapshot, SteppedLoop
 from ft_controller.markers import DESIRED, arm_marker
-from ft_controller.motion_watch import MotionWatch
 from ft_controller.parameters import FtParameters
-from ft_controller.planner import plan
-from ft_controller.replica_group import ReplicaGroup, Tick, warm
+from ft_controller.records import Array
+from ft_controller.replica_group import ReplicaGroup
 from ft_controller.safety_supervisor import Reason, State
-from ft_controller.timing import Timing
+from ft_controller.warm_up import warm_up_controller
 from kin_core.task import Task
 from kin_ros.arrays import to_field
 from kin_ros.node import KinNode, run
@@ -63,10 +61,8 @@ class FtController(KinNode[FtParameters]):
 
     def warm_up(self) -> None:
         """Compile what the processors, the voter and the planner run, or load it."""
-        warm()
-        arm = self.parameters.arm()
-        posture = np.clip(np.full(arm.n, 0.1), self.parameters.lower, self.parameters.upper)
-        plan(arm, posture, arm.end_effector(posture)[:2]).trajectory.sample(0.0)
+        now = self.parameters
+        warm_up_controller(now.arm(), np.array(now.lower), np.array(now.upper))
 
     def configure(self) -> None:
         """Start the processors, offer the services."""
@@ -74,11 +70,7 @@ class FtController(KinNode[FtParameters]):
         faults = self._scheduled(now)
         self.group = group = now.replica_group()
         group.start()
-        group.set_timing(
-            Timing.realtime(now.control_rate, now.stall_time, now.vote_patience)
-            if now.pace == "clock"
-            else Timing.patient()
-        )
+        group.set_timing(now.timing())
         group.inject(faults, 0.0)
         array = now.command_format == "array"
         self._command = Float64MultiArray() if array else JointState(name=list(now.joints))
@@ -117,21 +109,18 @@ class FtController(KinNode[FtParameters]):
                 "kin_interfaces/srv/SetController",
                 strangers=True,
             )
-        if self._publisher() is None:
-            group.safety.bar(Reason.CLAIMING)
-        else:
-            group.safety.admit()
+        group.safety.bar(Reason.CLAIMING if self._publisher() is None else Reason.NONE)
         kind = ControlLoop if now.pace == "clock" else SteppedLoop
         self.control = kind(
             group,
             now.control_rate,
-            self._send,
+            lambda tick: self._send(tick.torque),
             self._report,
             now.state_timeout,
             now.status_rate,
             self._loop_failed,
             entry=now.entry(),
-            watch=MotionWatch(group.arm, now.following_error, now.frozen_motion, now.standstill),
+            watch=now.motion_watch(),
             recover_after=_RECOVERY if now.recover_from_starvation else 0.0,
         )
         self.control.start()
@@ -141,6 +130,9 @@ class FtController(KinNode[FtParameters]):
         if self.control is not None:
             self.control.stop()
             self.control = None
+        self._leave_the_arm()
+
+    def _leave_the_arm(self) -> None:
         if self.claim is not None:
             self.claim.close()
             self.claim = None
@@ -148,9 +140,7 @@ class FtController(KinNode[FtParameters]):
     def cleanup(self) -> None:
         """End the processors."""
         self._replayed = None
-        if self.claim is not None:
-            self.claim.close()
-            self.claim = None
+        self._leave_the_arm()
         if self.group is not None:
             self.group.close()
             self.group = None
@@ -158,19 +148,8 @@ class FtController(KinNode[FtParameters]):
     def parameters_changed(self, old: FtParameters, new: FtParameters) -> None:
         """Take over gains and limits while the arm moves."""
         loop = self.control
-        if loop is None:
-            return
-
-        def take_over() -> None:
-            group = loop.group
-            group.set_gains(new.kp, new.kd)
-            limits = group.safety.limits
-            group.safety.limits = new.limits(limits.lower, limits.upper)
-            loop.enter_by(new.entry())
-            if (old.controller, old.reconfiguration) != (new.controller, new.reconfiguration):
-                group.set_controller(new.controller, new.reconfiguration)
-
-        loop.do(take_over)
+        if loop is not None:
+            loop.do(lambda: new.take_over(loop, old))
 
     def _scheduled(self, now: FtParameters) -> list[Fault]:
         faults = load_schedule(Path(now.schedule)) if now.schedule else []
@@ -184,11 +163,8 @@ class FtController(KinNode[FtParameters]):
         """The publisher of torques, while the arm is this node's to drive; None otherwise."""
         return self._replayed if self.claim is None else self.claim.publisher
 
-    def _send(self, tick: Tick) -> None:
+    def _send(self, torque: Array) -> None:
         """Publish a torque, if the arm is this node's to drive; called by the control loop."""
-        self._publish(tick.torque)
-
-    def _publish(self, torque: NDArray[np.float64]) -> None:
         publisher = self._publisher()
         if publisher is None:
             return
@@ -203,22 +179,17 @@ class FtController(KinNode[FtParameters]):
         """The loop broke down: the last word to the motors is zero; called by the loop."""
         text = "".join(traceback.format_exception(error))
         self.get_logger().fatal(f"the control loop broke down:\n{text}")
-        self._publish(np.zeros(len(self.parameters.joints)))
+        self._send(np.zeros(len(self.parameters.joints)))
 
     def _contend(self) -> None:
         """Look for others that drive the arm: there must be one."""
         claim, loop = self.claim, self.control
         if claim is None or loop is None or not loop.running:
             return
-        safety = loop.group.safety
+        bars = {Standing.DRIVING: Reason.NONE, Standing.LOST: Reason.RIVAL}
 
         def change(standing: Standing) -> None:
-            if standing == Standing.DRIVING:
-                loop.do(safety.admit)
-            elif standing == Standing.LOST:
-                loop.do(lambda: safety.bar(Reason.RIVAL))
-            else:
-                loop.do(lambda: safety.bar(Reason.CLAIMING))
+            loop.do(lambda: loop.group.safety.bar(bars.get(standing, Reason.CLAIMING)))
 
         if claim.look(time.monotonic(), change):
             self.get_logger().warning(claim.sentence)
@@ -262,32 +233,23 @@ class FtController(KinNode[FtParameters]):
     def _inject(self, request: InjectFault.Request, task: Task) -> InjectFault.Response:
         loop = self._running()
         clear = request.kind.strip() == "clear" and not request.schedule
-        faults = [] if clear else conversions.faults_of(request)
-
-        def order() -> int:
-            if clear:
-                loop.group.clear_faults()
-            else:
-                loop.group.inject(faults, loop.now())
-            return loop.group.faults
-
-        return InjectFault.Response(faults=loop.do(order))
+        faults = None if clear else conversions.faults_of(request)
+        return InjectFault.Response(faults=loop.do(lambda: orders.inject(loop, faults)))
 
     def _set_controller(self, request: SetController.Request, task: Task) -> SetController.Response:
         loop = self._running()
+        response = SetController.Response()
 
-        def order() -> tuple[str, int, str]:
-            previous, waits = loop.group.controller, ""
+        def order() -> None:
+            response.previous = loop.group.controller
             loop.group.set_controller(request.controller, request.reconfiguration)
             if request.reset:
-                waits = orders.reset(loop)
+                response.status.message = orders.reset(loop)
                 if self.claim is not None:
                     self.claim.again()
-            return previous, loop.group.working_set, waits
+            response.working_set = loop.group.working_set
 
-        previous, working, waits = loop.do(order)
-        response = SetController.Response(previous=previous, working_set=working)
-        response.status.message = waits
+        loop.do(order)
         return response
 
     def _set_limits(self, request: SetJointLimits.Request, task: Task) -> SetJointLimits.Response:
@@ -311,13 +273,13 @@ class FtController(KinNode[FtParameters]):
             loop,
             [request.x, request.y],
             request.angle if request.use_angle else None,
-            request.duration,
-            now.plan_speed,
-            now.plan_acceleration,
-            task,
+            duration=request.duration,
+            speed=now.plan_speed,
+            acceleration=now.plan_acceleration,
+            task=task,
         )
         if not request.plan_only:
-            loop.follow(result.trajectory)
+            loop.follower.follow(result.trajectory)
         message = conversions.trajectory_message(result.trajectory, now.joints)
         response = MoveArm.Response(trajectory=message)
         response.status.residual = result.residual
@@ -364,7 +326,7 @@ class FtController(KinNode[FtParameters]):
         loop = self.control
         if loop is None or self._snapshot is None or self._desired.get_subscription_count() == 0:
             return
-        points = loop.group.arm.points(loop.desired()[0])
+        points = loop.group.arm.points(loop.follower.desired[0])
         stamp = self.get_clock().now().to_msg()
         self._desired.publish(arm_marker(points, DESIRED, self.parameters.frame, stamp))
 
@@ -375,15 +337,13 @@ class FtController(KinNode[FtParameters]):
             return
         if s is None:
             return
-        d = self.diagnostics
+        d, claim = self.diagnostics, self.claim
         d.time("vote", s.vote_time)
-        d.value("working_set", float(bin(s.working_set).count("1")))
-        d.value("missed_deadlines", float(s.missed_deadlines))
-        d.value("held_ticks", float(s.held_ticks))
-        d.value("exclusions", float(s.exclusions))
+        d.value("working_set", float(s.working_set.bit_count()))
+        for name in ("missed_deadlines", "held_ticks", "exclusions"):
+            d.value(name, float(getattr(s, name)))
         d.value("tracking_error_rad", float(np.abs(s.error).max()))
         d.value("recoveries", float(loop.recoveries if loop is not None else 0))
-        claim = self.claim
         if claim is not None and claim.sentence:
             d.fault(claim.sentence, warning=claim.standing != Standing.LOST)
         elif s.state in (State.HOLD, State.RAMP, State.STOPPED):

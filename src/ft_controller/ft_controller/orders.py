@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ft_controller.arm import Arm
 from ft_controller.errors import ArmError
+from ft_controller.faults import Fault
 from ft_controller.loop import ControlLoop
 from ft_controller.planner import Plan, plan
+from ft_controller.records import Array
 from ft_controller.safety_supervisor import State
 from ft_controller.trajectory import Trajectory
-from kin_core.task import Task
 
 __all__ = [
     "follow",
+    "inject",
     "lock",
     "move",
     "refuse_if_stopped",
@@ -25,7 +29,6 @@ __all__ = [
     "start_point",
 ]
 
-Array = NDArray[np.float64]
 
 _RETREAT = 0.5  # shortest time of a motion back into new limits [s]
 
@@ -40,7 +43,7 @@ def refuse_if_stopped(loop: ControlLoop) -> None:
 def start_point(loop: ControlLoop) -> Array:
     """Where a motion begins, shape (3, n): where the arm should be, or where it is."""
     if loop.driving:
-        return loop.desired()
+        return loop.follower.desired
     q = _measured(loop)
     return np.array([q, np.zeros_like(q), np.zeros_like(q)])
 
@@ -60,20 +63,14 @@ def follow(loop: ControlLoop, trajectory: Trajectory) -> None:
         np.where(free, limits.upper, np.inf),
         np.where(free, limits.speed, np.inf),
     )
-    loop.follow(trajectory)
+    loop.follower.follow(trajectory)
 
 
-def move(
-    loop: ControlLoop,
-    goal: ArrayLike,
-    angle: float | None,
-    duration: float,
-    speed: float,
-    acceleration: float,
-    task: Task | None = None,
-) -> Plan:
+def move(loop: ControlLoop, goal: ArrayLike, angle: float | None = None, **options: Any) -> Plan:
     """Plan a motion of the end effector from where the arm is; see :func:`planner.plan`."""
     group, q = loop.group, _measured(loop)
+    if not isinstance(group.arm, Arm):
+        raise ArmError("arm", "motions of the end effector are planned for planar arms only")
     start = start_point(loop)[0]
     start[group.locked] = q[group.locked]
     return plan(
@@ -84,24 +81,30 @@ def move(
         lower=group.safety.limits.lower,
         upper=group.safety.limits.upper,
         locked=group.locked,
-        speed=speed,
-        acceleration=acceleration,
-        duration=duration,
-        task=task,
+        **options,
     )
 
 
 def reset(loop: ControlLoop) -> str:
     """After a stop: stay where the arm is; returns what is still waited for."""
-    loop.follow(Trajectory.rest(_measured(loop)))
+    loop.follower.follow(Trajectory.rest(_measured(loop)))
     return loop.group.reset()
+
+
+def inject(loop: ControlLoop, faults: Sequence[Fault] | None) -> int:
+    """Plan faults from now on, None: end them all; returns how many are planned or active."""
+    if faults is None:
+        loop.group.clear_faults()
+    else:
+        loop.group.inject(faults, loop.now())
+    return loop.group.faults
 
 
 def lock(loop: ControlLoop, joint: int, locked: bool) -> list[int]:
     """Take a joint out of the control law, or back in; returns who computes each joint then."""
     if not locked and loop.group.locked[joint]:
         # It is not where the trajectory would have it.
-        loop.follow(Trajectory.rest(_measured(loop)))
+        loop.follower.follow(Trajectory.rest(_measured(loop)))
     loop.group.lock(joint, locked)
     return loop.group.assignment()
 
@@ -137,11 +140,11 @@ def set_joint_limits(
             i = int(np.argmax(out))
             raise ArmError("lower", f"{names[i]} is at {q[i]:.4g} rad now: move it first")
     loop.group.safety.limits = dataclasses.replace(limits, lower=low, upper=high)
-    if loop.following is not None:
+    if loop.follower.trajectory is not None:
         try:
-            loop.following.check(low, high, np.full(low.size, np.inf))
+            loop.follower.trajectory.check(low, high, np.full(low.size, np.inf))
         except ArmError:
-            loop.follow(_retreat(loop.desired(), low, high, speed))
+            loop.follower.follow(_retreat(loop.follower.desired, low, high, speed))
 
 
 def _retreat(now: Array, lower: Array, upper: Array, speed: float) -> Trajectory:

@@ -4,54 +4,60 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ft_controller.arm import Arm
 from ft_controller.controllers import CONTROLLERS
 from ft_controller.follower import Entry
 from ft_controller.limits import Limits
+from ft_controller.loop import ControlLoop
+from ft_controller.motion_watch import MotionWatch
+from ft_controller.records import Array
 from ft_controller.replica_group import RECONFIGURATIONS, ReplicaGroup
+from ft_controller.timing import Timing
 from kin_core import checks
 from kin_core.errors import InvalidInput
 from kin_ros.parameters import ParameterSet, parameter
 
 __all__ = ["ArmParameters", "FtParameters", "SimulatorParameters"]
 
-Array = NDArray[np.float64]
+
+def _live(
+    default: Any, description: str, low: float | None = None, high: float | None = None, **more: Any
+) -> Any:
+    """A parameter within a range; see :func:`~kin_ros.parameters.parameter`."""
+    return parameter(default, description, minimum=low, maximum=high, **more)
+
+
+_fixed = partial(_live, read_only=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArmParameters(ParameterSet):
     """The links of the arm, and the names of its joints."""
 
-    joints: tuple[str, ...] = parameter(
-        ("joint_1", "joint_2", "joint_3", "joint_4"), "joint names, base first", read_only=True
+    joints: tuple[str, ...] = _fixed(
+        ("joint_1", "joint_2", "joint_3", "joint_4"), "joint names, base first"
     )
-    mass: tuple[float, ...] = parameter((4.0, 3.0, 2.0, 1.0), "link masses [kg]", read_only=True)
-    length: tuple[float, ...] = parameter((0.5, 0.4, 0.3, 0.2), "link lengths [m]", read_only=True)
-    com: tuple[float, ...] = parameter(
-        (0.25, 0.2, 0.15, 0.1), "joint to centre of mass of each link [m]", read_only=True
+    mass: tuple[float, ...] = _fixed((4.0, 3.0, 2.0, 1.0), "link masses [kg]")
+    length: tuple[float, ...] = _fixed((0.5, 0.4, 0.3, 0.2), "link lengths [m]")
+    com: tuple[float, ...] = _fixed(
+        (0.25, 0.2, 0.15, 0.1), "joint to centre of mass of each link [m]"
     )
-    inertia: tuple[float, ...] = parameter(
+    inertia: tuple[float, ...] = _fixed(
         (1.0 / 12.0, 0.04, 0.015, 1.0 / 300.0),
         "inertia of each link about its centre of mass [kg m^2]",
-        read_only=True,
     )
-    friction: tuple[float, ...] = parameter(
-        (0.0, 0.0, 0.0, 0.0), "viscous friction of each joint [N m s/rad]", read_only=True
+    friction: tuple[float, ...] = _fixed(
+        (0.0, 0.0, 0.0, 0.0), "viscous friction of each joint [N m s/rad]"
     )
-    gravity: float = parameter(
-        0.0, "gravity along -y of the base [m/s^2]", minimum=-100.0, maximum=100.0, read_only=True
-    )
-    lower: tuple[float, ...] = parameter(
-        (-3.1, -2.8, -2.8, -2.8), "lower position limits [rad]", read_only=True
-    )
-    upper: tuple[float, ...] = parameter(
-        (3.1, 2.8, 2.8, 2.8), "upper position limits [rad]", read_only=True
-    )
-    frame: str = parameter("arm_base", "frame of the markers", read_only=True)
+    gravity: float = _fixed(0.0, "gravity along -y of the base [m/s^2]", -100.0, 100.0)
+    lower: tuple[float, ...] = _fixed((-3.1, -2.8, -2.8, -2.8), "lower position limits [rad]")
+    upper: tuple[float, ...] = _fixed((3.1, 2.8, 2.8, 2.8), "upper position limits [rad]")
+    frame: str = _fixed("arm_base", "frame of the markers")
 
     def check(self) -> None:
         """Refuse arrays that do not fit together."""
@@ -78,176 +84,120 @@ class ArmParameters(ParameterSet):
 class FtParameters(ArmParameters):
     """Parameters of the node."""
 
-    processors: int = parameter(4, "processors", minimum=3, maximum=16, read_only=True)
-    controller: str = parameter("echo", "controller at the start", choices=CONTROLLERS)
-    reconfiguration: str = parameter(
+    processors: int = _fixed(4, "processors", 3, 16)
+    controller: str = _live("echo", "controller at the start", choices=CONTROLLERS)
+    reconfiguration: str = _live(
         "balanced", "how work is shared out anew", choices=RECONFIGURATIONS
     )
-    control_rate: float = parameter(
-        500.0, "ticks per second [Hz]", minimum=10.0, maximum=10000.0, read_only=True
-    )
-    pace: str = parameter(
+    control_rate: float = _fixed(500.0, "ticks per second [Hz]", 10.0, 10000.0)
+    pace: str = _fixed(
         "clock",
         "what sets the pace: the clock, or the joint states, one tick for each (replay)",
         choices=("clock", "states"),
-        read_only=True,
     )
-    state_timeout: float = parameter(
-        0.1,
-        "joint states older than this, by their stamps, are lost [s]",
-        minimum=0.001,
-        maximum=10.0,
-        read_only=True,
+    state_timeout: float = _fixed(
+        0.1, "joint states older than this, by their stamps, are lost [s]", 0.001, 10.0
     )
-    stamp_tolerance: float = parameter(
-        0.05,
-        "joint states with stamps farther in the future are refused [s]",
-        minimum=0.0,
-        maximum=10.0,
+    stamp_tolerance: float = _live(
+        0.05, "joint states with stamps farther in the future are refused [s]", 0.0, 10.0
     )
-    require_stamps: bool = parameter(
+    require_stamps: bool = _live(
         False, "refuse joint states without a stamp (zero); else they are as old as their arrival"
     )
-    kp: tuple[float, ...] = parameter(
-        (100.0,), "gain of the position error, one or one for each joint [1/s^2]", minimum=0.0
+    kp: tuple[float, ...] = _live(
+        (100.0,), "gain of the position error, one or one for each joint [1/s^2]", 0.0
     )
-    kd: tuple[float, ...] = parameter(
-        (20.0,), "gain of the velocity error, one or one for each joint [1/s]", minimum=0.0
+    kd: tuple[float, ...] = _live(
+        (20.0,), "gain of the velocity error, one or one for each joint [1/s]", 0.0
     )
-    torque_limit: tuple[float, ...] = parameter(
-        (1500.0, 750.0, 300.0, 75.0), "torques are cut to this [N m]", read_only=True
+    torque_limit: tuple[float, ...] = _fixed(
+        (1500.0, 750.0, 300.0, 75.0), "torques are cut to this [N m]"
     )
-    implausible: float = parameter(
-        4.0, "a voted torque beyond so many limits is not believed", minimum=1.0, maximum=1e6
+    implausible: float = _live(
+        4.0, "a voted torque beyond so many limits is not believed", 1.0, 1e6
     )
-    speed_limit: float = parameter(
-        20.0, "measured speed that stops the arm [rad/s]", minimum=1e-3, maximum=1e6
+    speed_limit: float = _live(20.0, "measured speed that stops the arm [rad/s]", 1e-3, 1e6)
+    limit_margin: float = _live(
+        0.1, "position so far beyond its limit stops the arm [rad]", 0.0, 10.0
     )
-    limit_margin: float = parameter(
-        0.1, "position so far beyond its limit stops the arm [rad]", minimum=0.0, maximum=10.0
+    hold_time: float = _live(
+        0.1, "without a quorum the last torque is held so long, at once or in pieces [s]", 0.0, 10.0
     )
-    hold_time: float = parameter(
-        0.1,
-        "without a quorum the last torque is held so long, at once or in pieces [s]",
-        minimum=0.0,
-        maximum=10.0,
+    hold_recovery: float = _live(
+        0.1, "share of the time under control that hold_time gets back", 0.0, 1.0
     )
-    hold_recovery: float = parameter(
-        0.1, "share of the time under control that hold_time gets back", minimum=0.0, maximum=1.0
-    )
-    pause_time: float = parameter(
+    pause_time: float = _live(
         0.1,
         "a longer time without control is a pause: the motion goes on from where the arm is [s]",
-        minimum=0.001,
-        maximum=10.0,
+        0.001,
+        10.0,
     )
-    following_error: tuple[float, ...] = parameter(
+    following_error: tuple[float, ...] = _fixed(
         (0.3,),
         "a joint farther from its motion stops the arm, one or one for each joint; 0: off [rad]",
-        minimum=0.0,
-        read_only=True,
+        0.0,
     )
-    frozen_motion: float = parameter(
+    frozen_motion: float = _fixed(
         0.05,
         "a position that does not change while it should move so far stops the arm; 0: off [rad]",
-        minimum=0.0,
-        maximum=10.0,
-        read_only=True,
+        0.0,
+        10.0,
     )
-    standstill: float = parameter(
+    standstill: float = _fixed(
         5.0,
         "torques for no more than this acceleration may leave a joint where it is [rad/s^2]",
-        minimum=0.0,
-        maximum=1e6,
-        read_only=True,
+        0.0,
+        1e6,
     )
-    recover_from_starvation: bool = parameter(
+    recover_from_starvation: bool = _fixed(
         False,
         "after a stop for want of joint states, answers or time, go on by itself when they are "
         "back; off where an arm can hurt",
-        read_only=True,
     )
-    claim_time: float = parameter(
+    claim_time: float = _fixed(
         1.0,
         "look so long for other controllers of the arm before driving it; 0: do not look [s]",
-        minimum=0.0,
-        maximum=60.0,
-        read_only=True,
-    )
-    ramp_time: float = parameter(
-        0.4, "then it goes down in this time [s]", minimum=0.001, maximum=10.0
-    )
-    stop_damping: float = parameter(
-        40.0, "highest rate of the damping of a stopped arm [1/s]", minimum=0.0, maximum=1000.0
-    )
-    tolerance: float = parameter(
         0.0,
-        "relative difference that still agrees; 0: identical",
-        minimum=0.0,
-        maximum=1e-3,
-        read_only=True,
+        60.0,
     )
-    clean_ticks: int = parameter(
-        50, "clean ticks before readmission", minimum=1, maximum=1000000, read_only=True
+    ramp_time: float = _live(0.4, "then it goes down in this time [s]", 0.001, 10.0)
+    stop_damping: float = _live(
+        40.0, "highest rate of the damping of a stopped arm [1/s]", 0.0, 1000.0
     )
-    vote_patience: float = parameter(
-        0.0,
-        "wait at least so long for a quorum, even if ticks are skipped for it [s]",
-        minimum=0.0,
-        maximum=1.0,
-        read_only=True,
+    tolerance: float = _fixed(0.0, "relative difference that still agrees; 0: identical", 0.0, 1e-3)
+    clean_ticks: int = _fixed(50, "clean ticks before readmission", 1, 1000000)
+    vote_patience: float = _fixed(
+        0.0, "wait at least so long for a quorum, even if ticks are skipped for it [s]", 0.0, 1.0
     )
-    stall_time: float = parameter(
-        0.03,
-        "late for so long: out of the working set [s]",
-        minimum=0.0,
-        maximum=10.0,
-        read_only=True,
-    )
-    restart_stalled: float = parameter(
+    stall_time: float = _fixed(0.03, "late for so long: out of the working set [s]", 0.0, 10.0)
+    restart_stalled: float = _fixed(
         5.0,
         "processors that are silent or wrong, and a process supervisor that is silent, for so long "
         "are replaced; 0: off [s]",
-        minimum=0.0,
-        maximum=1e6,
-        read_only=True,
+        0.0,
+        1e6,
     )
-    allow_single: bool = parameter(
-        True, "go on with one processor that nobody checks", read_only=True
+    allow_single: bool = _fixed(True, "go on with one processor that nobody checks")
+    realtime_priority: int = _fixed(
+        0, "SCHED_FIFO priority of the processors, the voter runs two above; 0: ordinary", 0, 90
     )
-    realtime_priority: int = parameter(
-        0,
-        "SCHED_FIFO priority of the processors, the voter runs two above; 0: ordinary",
-        minimum=0,
-        maximum=90,
-        read_only=True,
-    )
-    plan_speed: float = parameter(1.5, "of planned motions [rad/s]", minimum=1e-3, maximum=100.0)
-    plan_acceleration: float = parameter(
-        4.0, "of planned motions [rad/s^2]", minimum=1e-3, maximum=1000.0
-    )
-    status_rate: float = parameter(
-        20.0, "status messages per second [Hz]", minimum=0.1, maximum=1000.0, read_only=True
-    )
-    command_format: str = parameter(
+    plan_speed: float = _live(1.5, "of planned motions [rad/s]", 1e-3, 100.0)
+    plan_acceleration: float = _live(4.0, "of planned motions [rad/s^2]", 1e-3, 1000.0)
+    status_rate: float = _fixed(20.0, "status messages per second [Hz]", 0.1, 1000.0)
+    command_format: str = _fixed(
         "joint_state",
         "joint_torques as JointState (effort), or Float64MultiArray for a forward controller",
         choices=("joint_state", "array"),
-        read_only=True,
     )
-    schedule: str = parameter(
-        "", "file with a fault schedule that runs from the start", read_only=True
-    )
+    schedule: str = _fixed("", "file with a fault schedule that runs from the start")
 
     def check(self) -> None:
         """Refuse arrays that do not fit together."""
         super().check()
         n = len(self.joints)
-        for name in ("kp", "kd"):
+        for name in ("kp", "kd", "following_error"):
             if len(getattr(self, name)) not in (1, n):
                 raise InvalidInput(name, f"needs one value or {n}")
-        if len(self.following_error) not in (1, n):
-            raise InvalidInput("following_error", f"needs one value or {n}")
         if len(self.torque_limit) != n or min(self.torque_limit) <= 0.0:
             raise InvalidInput("torque_limit", f"needs {n} positive values")
 
@@ -284,6 +234,26 @@ class FtParameters(ArmParameters):
             realtime_priority=self.realtime_priority,
         )
 
+    def timing(self) -> Timing:
+        """The deadlines of a tick."""
+        if self.pace == "states":
+            return Timing.patient()
+        return Timing.realtime(self.control_rate, self.stall_time, self.vote_patience)
+
+    def motion_watch(self) -> MotionWatch:
+        """Finds joints that do not do what they are told."""
+        return MotionWatch(self.arm(), self.following_error, self.frozen_motion, self.standstill)
+
+    def take_over(self, loop: ControlLoop, old: FtParameters) -> None:
+        """Have a control loop use what has changed; between two ticks."""
+        group = loop.group
+        group.set_gains(self.kp, self.kd)
+        limits = group.safety.limits
+        group.safety.limits = self.limits(limits.lower, limits.upper)
+        loop.enter_by(self.entry())
+        if (old.controller, old.reconfiguration) != (self.controller, self.reconfiguration):
+            group.set_controller(self.controller, self.reconfiguration)
+
     def entry(self) -> Entry:
         """How motions are entered from where the arm is."""
         return Entry(speed=self.plan_speed, acceleration=self.plan_acceleration)
@@ -293,59 +263,36 @@ class FtParameters(ArmParameters):
 class SimulatorParameters(ArmParameters):
     """Parameters of the node."""
 
-    rate: float = parameter(
-        500.0, "joint states per second [Hz]", minimum=1.0, maximum=10000.0, read_only=True
-    )
-    start: tuple[float, ...] = parameter(
-        (0.3, 0.4, 0.5, 0.6), "positions at the start [rad]", read_only=True
-    )
-    realtime_priority: int = parameter(
+    rate: float = _fixed(500.0, "joint states per second [Hz]", 1.0, 10000.0)
+    start: tuple[float, ...] = _fixed((0.3, 0.4, 0.5, 0.6), "positions at the start [rad]")
+    realtime_priority: int = _fixed(
         0,
         "as that of the controller; the simulation runs with SCHED_FIFO one above; 0: ordinary",
-        minimum=0,
-        maximum=90,
-        read_only=True,
+        0,
+        90,
     )
-    model_error: float = parameter(
-        0.05,
-        "relative error of the parameters that the controller believes in",
-        minimum=0.0,
-        maximum=0.5,
-        read_only=True,
+    model_error: float = _fixed(
+        0.05, "relative error of the parameters that the controller believes in", 0.0, 0.5
     )
-    position_noise: float = parameter(
-        0.0,
-        "standard deviation of measured positions [rad]",
-        minimum=0.0,
-        maximum=1.0,
-        read_only=True,
+    position_noise: float = _fixed(0.0, "standard deviation of measured positions [rad]", 0.0, 1.0)
+    velocity_noise: float = _fixed(
+        0.0, "standard deviation of measured velocities [rad/s]", 0.0, 10.0
     )
-    velocity_noise: float = parameter(
-        0.0,
-        "standard deviation of measured velocities [rad/s]",
-        minimum=0.0,
-        maximum=10.0,
-        read_only=True,
-    )
-    seed: int = parameter(1, "of noise and model error", minimum=0, read_only=True)
-    command_timeout: float = parameter(
+    seed: int = _fixed(1, "of noise and model error", 0)
+    command_timeout: float = _live(
         0.2,
         "without a command for so long the drives take over: no torque, brakes on [s]",
-        minimum=0.001,
-        maximum=60.0,
+        0.001,
+        60.0,
     )
-    brake_damping: float = parameter(
-        40.0,
-        "highest rate at which the brakes work then; 0: the arm coasts [1/s]",
-        minimum=0.0,
-        maximum=1000.0,
+    brake_damping: float = _live(
+        40.0, "highest rate at which the brakes work then; 0: the arm coasts [1/s]", 0.0, 1000.0
     )
-    claim_time: float = parameter(
+    claim_time: float = _fixed(
         1.0,
         "look so long for another simulated arm on the topic before moving; 0: do not look [s]",
-        minimum=0.0,
-        maximum=60.0,
-        read_only=True,
+        0.0,
+        60.0,
     )
 
     def check(self) -> None:

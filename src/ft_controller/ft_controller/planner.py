@@ -18,21 +18,19 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline, PchipInterpolator
 
-from ft_controller import dynamics
+from ft_controller import planar
 from ft_controller.arm import Arm
-from ft_controller.errors import ArmError, GoalError
+from ft_controller.errors import ArmError, GoalError, raising
+from ft_controller.records import Array, Flags, Records
 from ft_controller.trajectory import Trajectory
 from kin_core import checks
-from kin_core.errors import InvalidInput
 from kin_core.task import Task
 
 __all__ = ["Plan", "plan"]
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 _DAMPING = 0.05  # largest damping, relative to the reach
 _EDGE = 2e-3  # motions keep so far from the position limits [rad]
@@ -101,27 +99,24 @@ def plan(
         ArmError: A value makes no sense.
         GoalError: The goal is out of reach; says by how much.
     """
-    n = arm.n
-    try:
-        start = np.array(arm.vector("q", q))
+    start = np.array(arm.vector("q", q))
+    low, high = arm.each("lower", lower), arm.each("upper", upper)
+    top, bend = arm.each("speed", speed), arm.each("acceleration", acceleration)
+    if (top <= 0.0).any() or (bend <= 0.0).any():
+        raise ArmError("speed", "speed and acceleration must be positive")
+    if (low > high).any():
+        raise ArmError("lower", "must not be above upper")
+    with raising(ArmError):
         target = checks.shape("goal", goal, (2,))
         for value in target:
             checks.within("goal", value, -1e6, 1e6)
-        low, high = _each("lower", lower, n), _each("upper", upper, n)
-        top, bend = _each("speed", speed, n), _each("acceleration", acceleration, n)
-        if (top <= 0.0).any() or (bend <= 0.0).any():
-            raise InvalidInput("speed", "speed and acceleration must be positive")
-        if (low > high).any():
-            raise InvalidInput("lower", "must not be above upper")
         checks.within("duration", duration, 0.0, 3600.0)
         checks.within("tolerance", tolerance, 1e-12, 1.0)
         if angle is not None:
             angle = checks.within("angle", angle, -1e3, 1e3)
-        fixed = np.zeros(n, np.bool_) if locked is None else np.asarray(locked, np.bool_)
-        if fixed.shape != (n,):
-            raise InvalidInput("locked", f"must have {n} entries")
-    except InvalidInput as error:
-        raise ArmError(error.field, error.problem) from None
+    fixed = np.zeros(arm.n, np.bool_) if locked is None else np.asarray(locked, np.bool_)
+    if fixed.shape != (arm.n,):
+        raise ArmError("locked", f"must have {arm.n} entries")
     # An arm that stands outside of its limits, or on a limit that has just moved, may come back.
     low, high = np.minimum(low, start), np.maximum(high, start)
     # The motion between two points of the path may swing a little beyond them: keep that inside.
@@ -161,13 +156,6 @@ def plan(
     return Plan(trajectory, straight, residual, iterations)
 
 
-def _each(name: str, values: ArrayLike, n: int) -> Array:
-    array = checks.finite(name, values)
-    if array.shape not in ((), (1,), (n,)):
-        raise InvalidInput(name, f"must be one number or {n}, got the shape {array.shape}")
-    return np.broadcast_to(array, (n,)).copy()
-
-
 def _straight(
     arm: Arm,
     start: Array,
@@ -194,9 +182,7 @@ def _straight(
         if left > 1e-7:
             break
         path.append(q.copy())
-    if left > 1e-7:
-        return np.array(path), math.inf, iterations
-    return np.array(path), float(left), iterations
+    return np.array(path), math.inf if left > 1e-7 else float(left), iterations
 
 
 def _around(
@@ -238,7 +224,7 @@ def _around(
 
 @njit(cache=True, nogil=True)
 def _solve(
-    links: NDArray[np.void],
+    links: Records,
     q: Array,
     aim: Array,
     rows: int,
@@ -255,12 +241,12 @@ def _solve(
     out = np.zeros(n, np.bool_)
     left = 0.0
     for iteration in range(limit):
-        tip = dynamics.end_effector(links, q)
+        tip = planar.end_effector(links, q)
         dx = aim[:rows] - tip[:rows]
         left = math.sqrt((dx * dx).sum())
         if left < 1e-10:
             return left, iteration
-        full = dynamics.jacobian(links, q)[:rows]
+        full = planar.jacobian(links, q)[:rows]
         for i in range(n):
             out[i] = fixed[i]
         dq = np.zeros(n)
@@ -296,7 +282,7 @@ def _solve(
         for i in range(n):
             if not out[i]:
                 q[i] = min(max(q[i] + dq[i], low[i]), high[i])
-    tip = dynamics.end_effector(links, q)
+    tip = planar.end_effector(links, q)
     dx = aim[:rows] - tip[:rows]
     return math.sqrt((dx * dx).sum()), limit
 

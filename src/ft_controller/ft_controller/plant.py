@@ -12,18 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ft_controller import dynamics
-from ft_controller.arm import Arm
 from ft_controller.errors import ArmError
+from ft_controller.records import Array, Flags, Records
+from ft_controller.serial_arm import SerialArm
 from kin_core import checks
 
 __all__ = ["Plant"]
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Links = NDArray[np.void]
 
 
 class _Joints(NamedTuple):
@@ -49,7 +46,7 @@ class Plant:
 
     def __init__(
         self,
-        arm: Arm,
+        arm: SerialArm,
         q: ArrayLike | None = None,
         qdot: ArrayLike | None = None,
         lower: ArrayLike = -math.pi,
@@ -133,7 +130,7 @@ class Plant:
 
 
 @njit(cache=True, nogil=True)
-def _arrest(links: Links, q: Array, qdot: Array, held: Flags) -> None:
+def _arrest(links: Records, q: Array, qdot: Array, held: Flags) -> None:
     """Bring the held joints to rest by an impulse in their own bearings.
 
     Of all motions with the held joints at rest, the one nearest in kinetic energy: with M from the
@@ -148,7 +145,7 @@ def _arrest(links: Links, q: Array, qdot: Array, held: Flags) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _integrate(links: Links, joints: _Joints, tau: Array, h: float, steps: int) -> None:
+def _integrate(links: Records, joints: _Joints, tau: Array, h: float, steps: int) -> None:
     """Steps of the classical Runge-Kutta rule for q'' = M^-1 (tau - N), with stops."""
     q, qdot, locked = joints.q, joints.qdot, joints.locked
     lower, upper, stopped = joints.lower, joints.upper, joints.stopped

@@ -21,15 +21,13 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from ft_controller import processor
-from ft_controller.dynamics import LINK
+from ft_controller.dynamics import make_links
 from ft_controller.memory import Block, read_only
-from ft_controller.messages import Layout
+from ft_controller.messages import Layout, Setup
 from ft_controller.scheduling import PROCESSORS, raise_thread
 
 __all__ = ["main"]
@@ -55,22 +53,23 @@ class _Child:
 class ProcessSupervisor:
     """The loop of the process."""
 
-    def __init__(self, channel: socket.socket, setup: dict[str, Any]) -> None:
-        self._channel = channel
-        self._layout = Layout(int(setup["p"]), int(setup["n"]))
-        self._fds = {name: int(setup[name]) for name in ("input", "pages", "processes")}
-        self._readers = {name: read_only(fd) for name, fd in self._fds.items()}
-        self._links = np.array([tuple(link) for link in setup["links"]], dtype=LINK)
-        self._restart = bool(setup["restart"])
-        self._delay = float(setup["restart_delay"])
-        self._longest = float(setup["restart_delay_max"])
-        self._priority = int(setup["priority"])
-        self._children = [_Child(delay=self._delay) for _ in range(self._layout.p)]
+    def __init__(
+        self,
+        channel: socket.socket,
+        setup: Setup,
+        fds: Mapping[str, int],
+        generations: Sequence[int],
+    ) -> None:
+        self._channel, self._setup, self._fds = channel, setup, fds
+        self._layout = Layout(setup.p, setup.n)
+        self._readers = {name: read_only(fd) for name, fd in fds.items()}
+        self._links = make_links(setup.links)
+        self._children = [_Child(delay=setup.restart_delay) for _ in range(setup.p)]
         words = self._layout.process_words
         self._block = Block(words, self._readers["processes"], self._fds["processes"], (0, words))
         self._table = self._layout.process_records(self._block.words)
-        for entry, generation in zip(self._table, setup["generations"], strict=True):
-            entry["generation"] = int(generation)
+        for entry, generation in zip(self._table, generations, strict=True):
+            entry["generation"] = generation
             # Those of an earlier process supervisor died with it.
             entry["status"] = signal.SIGKILL if generation else 0
 
@@ -171,12 +170,13 @@ class ProcessSupervisor:
                 poll.unregister(fd)
                 os.close(fd)
         now = time.monotonic()
+        first, longest = self._setup.restart_delay, self._setup.restart_delay_max
         if now - child.started > _HEALTHY_S:
-            child.delay = self._delay
+            child.delay = first
         child.pid, child.pidfd, child.ready = 0, -1, -1
-        child.restart_at = now + child.delay if self._restart else 0.0
+        child.restart_at = now + child.delay if self._setup.restart else 0.0
         # A process that dies again and again must not keep the machine busy.
-        child.delay = min(2.0 * child.delay, max(self._longest, self._delay))
+        child.delay = min(2.0 * child.delay, max(longest, first))
 
     def _become(self, k: int, writer: int) -> None:
         """In the child: keep the own page, give everything else away, and work."""
@@ -186,8 +186,8 @@ class ProcessSupervisor:
         libc.prctl(_PR_SET_TIMERSLACK, 1)
         if os.getppid() == 1:
             return
-        if self._priority > 0:
-            raise_thread(self._priority, PROCESSORS)
+        if self._setup.priority > 0:
+            raise_thread(self._setup.priority, PROCESSORS)
             libc.mlockall(_MCL_CURRENT | _MCL_ONFAULT)
         lay = self._layout
         words = lay.p * lay.page_words
@@ -219,10 +219,11 @@ def main() -> None:
     message = channel.recv(1 << 22)
     if not message:
         return
-    setup = json.loads(message)
-    supervisor = ProcessSupervisor(channel, setup)
+    order = json.loads(message)
+    setup = Setup(**order["setup"])
+    supervisor = ProcessSupervisor(channel, setup, order["fds"], order["generations"])
     # Compile, or load, what a processor runs, before the first one is forked.
-    processor.warm(np.zeros(int(setup["n"]), LINK))
+    processor.warm(make_links(setup.links))
     gc.collect()
     gc.freeze()
     gc.disable()

@@ -19,46 +19,28 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import asdict
 
 from ft_controller import memory
 from ft_controller.errors import ReplicaError
-from ft_controller.messages import Layout, Shared, alive_set
+from ft_controller.messages import Layout, Setup, alive_set
+from ft_controller.records import Words
 
-__all__ = ["ReplicaProcesses", "Setup"]
+__all__ = ["ReplicaProcesses"]
 
 _HEALTHY = 10.0  # a process supervisor that lived for so long is replaced at once [s]
 _LONGEST_LOOK = 0.1  # between two looks no more than this counts as silence [s]
 
 
-@dataclass(frozen=True)
-class Setup:
-    """What a process supervisor has to know, beside memory and generations.
+class _Supervisor:
+    """The memory of a group and, unless everybody is dead, a process supervisor that serves it.
 
     Attributes:
-        p: Number of processors.
-        n: Number of joints.
-        links: The arm, one row for each link.
-        restart: Start dead processors again.
-        restart_delay: First delay before that; doubles with each one [s].
-        restart_delay_max: The longest delay [s].
-        priority: Real-time priority of the processors; 0: ordinary scheduling.
+        shared: The shared memory.
+        table: The process table, shape (p,), of :data:`~ft_controller.messages.PROCESS`.
+        process: The process.
+        began: When it was started, steady time [s].
     """
-
-    p: int
-    n: int
-    links: list[tuple[float, ...]]
-    restart: bool
-    restart_delay: float
-    restart_delay_max: float
-    priority: int
-
-
-class _Supervisor:
-    """The memory of a group and, unless everybody is dead, a process supervisor that serves it."""
 
     def __init__(self, setup: Setup, generations: Sequence[int] | None) -> None:
         """Map fresh memory and start a process on it; does not wait for it.
@@ -84,7 +66,9 @@ class _Supervisor:
             self.shared = layout.views(*(block.words for block in self._blocks))
             self.table = layout.process_records(self._blocks[2].words)
             if generations is not None:
-                self._launch(fds, asdict(setup) | fds | {"generations": list(generations)})
+                self._launch(
+                    fds, {"setup": asdict(setup), "fds": fds, "generations": list(generations)}
+                )
         finally:
             for fd in fds.values():
                 os.close(fd)
@@ -167,7 +151,7 @@ class ReplicaProcesses:
     """Keeps a process supervisor with its processors.
 
     Attributes:
-        shared: The shared memory of now; another one after :meth:`watch` has said so.
+        now: The process supervisor; another one, on other memory, when :meth:`watch` says so.
         started: How many process supervisors were started so far.
     """
 
@@ -188,18 +172,11 @@ class ReplicaProcesses:
         self.started = 0
 
     @property
-    def shared(self) -> Shared:
-        """The shared memory."""
+    def now(self) -> _Supervisor:
+        """The process supervisor of now, with its memory."""
         if self._now is None:
             raise ReplicaError("the processors are not started")
-        return self._now.shared
-
-    @property
-    def table(self) -> NDArray[np.void]:
-        """The process table, shape (p,), of :data:`~ft_controller.messages.PROCESS`."""
-        if self._now is None:
-            raise ReplicaError("the processors are not started")
-        return self._now.table
+        return self._now
 
     @property
     def mapped(self) -> bool:
@@ -214,18 +191,12 @@ class ReplicaProcesses:
     @property
     def pids(self) -> list[int]:
         """Process ids of the processors, 0 where there is none."""
-        return [int(pid) for pid in self.table["pid"]]
+        return [int(pid) for pid in self.now.table["pid"]]
 
     @property
     def supervisor_pid(self) -> int:
         """Process id of the process supervisor, 0 if there is none."""
-        process = None if self._now is None else self._now.process
-        return 0 if process is None else process.pid
-
-    @property
-    def supervisor_running(self) -> bool:
-        """Whether the process supervisor has not ended."""
-        return self._now is not None and self._now.running
+        return 0 if self.now.process is None else self.now.process.pid
 
     def start(self, generations: Sequence[int]) -> None:
         """Start a process supervisor; does not wait for its processors."""
@@ -250,7 +221,7 @@ class ReplicaProcesses:
         if self._now is not None:
             self._now.send({"processor": k, "signal": int(number)})
 
-    def watch(self, generations: NDArray[np.int64]) -> tuple[bool, bool]:
+    def watch(self, generations: Words) -> tuple[bool, bool]:
         """Look after the process supervisor; call it between two ticks.
 
         Args:
@@ -281,7 +252,7 @@ class ReplicaProcesses:
             2.0 * self._delay, max(self._setup.restart_delay_max, self._setup.restart_delay)
         )
 
-    def _start_again(self, generations: Sequence[int] | NDArray[np.int64]) -> bool:
+    def _start_again(self, generations: Sequence[int] | Words) -> bool:
         now = time.monotonic()
         if self._now is None or not self._setup.restart or now < self._due:
             return False
@@ -292,7 +263,7 @@ class ReplicaProcesses:
             return False
         return True
 
-    def _look(self, now: float, generations: NDArray[np.int64]) -> tuple[bool, bool]:
+    def _look(self, now: float, generations: Words) -> tuple[bool, bool]:
         """Replace a process supervisor that shows no sign of life."""
         if self._now is None or self._patience == 0.0 or not self._setup.restart:
             return False, False

@@ -17,16 +17,15 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from ft_controller import voting
 from ft_controller.atomics import fence, load_acquire, now_ns, pause, sleep_until
 from ft_controller.controllers import Controller, compared_size, data_size, redundant
 from ft_controller.dynamics import (
     JOINT,
-    WORK,
     commanded,
     inertia_row,
+    make_work,
     outer_sums,
     torque_element,
 )
@@ -49,13 +48,11 @@ from ft_controller.messages import (
     claimed_checksum,
     read_message,
 )
+from ft_controller.records import Array, Records, Words
 from ft_controller.voting import Comparison
 
 __all__ = ["Private", "serve", "warm"]
 
-Words = NDArray[np.int64]
-Array = NDArray[np.float64]
-Records = NDArray[np.void]
 
 _LEAD_NS = 120_000  # awake this long before the next tick is due
 
@@ -67,8 +64,8 @@ class Private(NamedTuple):
         header: Inputs of the tick, shape (1,), of :data:`~ft_controller.messages.INPUT`.
         joints: Shape (n,), of :data:`~ft_controller.dynamics.JOINT`.
         fault: The own fault, shape (1,), of :data:`~ft_controller.messages.FAULT`.
-        links: The arm, shape (n,), of :data:`~ft_controller.dynamics.LINK`.
-        work: Shape (n,), of :data:`~ft_controller.dynamics.WORK`.
+        links: The arm, shape (n,); see :mod:`~ft_controller.dynamics`.
+        work: Room for its intermediate results, shape (n,).
         data: M row by row, N, tau.
         bits: The same memory as integers.
         message: What was read of another, or is to be published: set word and data.
@@ -108,7 +105,7 @@ class Private(NamedTuple):
             joints=np.zeros(n, JOINT),
             fault=np.zeros(1, FAULT),
             links=links.copy(),
-            work=np.zeros(n, WORK),
+            work=make_work(links),
             data=data,
             bits=data.view(np.int64),
             message=values.view(np.int64),

@@ -1,12 +1,20 @@
-"""Records with named fields for kernels: numba reads them at constant offsets."""
+"""Arrays, and records with named fields for kernels: numba reads them at constant offsets."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["record"]
+__all__ = ["Array", "Flags", "Record", "Records", "Words", "record"]
+
+Array = NDArray[np.float64]
+Words = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Records = NDArray[np.void]
+Record = Any
+"""One of the records, as kernels see it."""
 
 
 def record(integers: str = "", floats: str = "") -> np.dtype[Any]:

@@ -12,12 +12,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 from numba import typeof
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ft_controller import explain, judge, processor, voter, voting
 from ft_controller.arm import Arm
@@ -28,20 +27,19 @@ from ft_controller.errors import ArmError, ReplicaError, TooLarge
 from ft_controller.explain import Processor
 from ft_controller.faults import KINDS, SIGNALS, Fault, FaultKind, FaultTable
 from ft_controller.limits import Limits
-from ft_controller.messages import FAULT, MAX_PROCESSORS, MIN_PROCESSORS, Layout, Shared
-from ft_controller.processes import ReplicaProcesses, Setup
+from ft_controller.messages import FAULT, MAX_PROCESSORS, MIN_PROCESSORS, Layout, Setup, Shared
+from ft_controller.processes import ReplicaProcesses
+from ft_controller.records import Array, Flags, Words
 from ft_controller.safety_supervisor import Reason, SafetySupervisor, State
 from ft_controller.scheduling import VOTER, raise_thread
+from ft_controller.serial_arm import SerialArm
 from ft_controller.timing import Timing
 from ft_controller.voting import Comparison, Reconfiguration
 from kin_core import checks
-from kin_core.errors import InvalidInput
 
 __all__ = ["RECONFIGURATIONS", "ReplicaGroup", "Tick", "warm"]
 
 RECONFIGURATIONS = tuple(way.name.lower() for way in Reconfiguration)
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -81,11 +79,12 @@ class ReplicaGroup:
         layout: Of the shared memory.
         timing: Deadlines; change them with :meth:`set_timing`.
         safety: The safety supervisor.
+        processes: The processes.
     """
 
     def __init__(
         self,
-        arm: Arm,
+        arm: SerialArm,
         processors: int = 4,
         controller: str = "echo",
         reconfiguration: str = "balanced",
@@ -145,7 +144,7 @@ class ReplicaGroup:
             restart_delay_max=checks.within("restart_delay_max", restart_delay_max, 0.0, 600.0),
             priority=self._priority,
         )
-        self._processes = ReplicaProcesses(self._setup, self._stalled)
+        self.processes = ReplicaProcesses(self._setup, self._stalled)
         self._planned = FaultTable(self.p, arm.n)
         self._onset: dict[tuple[int, int], int] = {}
         self._signalled: dict[tuple[int, int], int] = {}
@@ -172,10 +171,10 @@ class ReplicaGroup:
         Raises:
             ReplicaError: They did not come up in time.
         """
-        if self._processes.mapped:
+        if self.processes.mapped:
             return
         try:
-            self._processes.start([0] * self.p)
+            self.processes.start([0] * self.p)
             self._await_all(timeout)
         except BaseException:
             self.close()
@@ -188,7 +187,7 @@ class ReplicaGroup:
         deadline = time.monotonic() + timeout
         everybody = (1 << self.p) - 1
         while self.alive != everybody:
-            if not self._processes.supervisor_running:
+            if not self.processes.now.running:
                 raise ReplicaError("the process supervisor ended before the processors were up")
             if time.monotonic() > deadline:
                 raise ReplicaError(f"the processors did not come up within {timeout:g} s")
@@ -213,34 +212,20 @@ class ReplicaGroup:
 
     def close(self) -> None:
         """End all processes and give the memory back; may be called twice."""
-        self._processes.close()
+        self.processes.close()
 
     def __enter__(self) -> ReplicaGroup:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # ------------------------------------------------------------------ ticks
 
-    def tick(
-        self,
-        q: ArrayLike,
-        qdot: ArrayLike,
-        qd: ArrayLike,
-        vd: ArrayLike,
-        ad: ArrayLike,
-        t: float,
-        fresh: bool = True,
-    ) -> Tick:
-        """One whole tick: vote, torque, review. See :meth:`vote`."""
-        result = self.vote(q, qdot, qd, vd, ad, t, fresh)
+    def tick(self, *inputs: Any) -> Tick:
+        """One whole tick with the inputs of :meth:`vote`: vote, torque, review."""
+        result = self.vote(*inputs)
         self.review()
         return result
 
@@ -304,12 +289,12 @@ class ReplicaGroup:
         """Wait for the rest of the answers, judge, and change the working set."""
         self._review_votes()
         records = self._ballot.records
-        exchanged, complete = self._processes.watch(records["generation"])
+        exchanged, complete = self.processes.watch(records["generation"])
         if exchanged:
             self._compiled = None
             if complete:
                 # A quorum of them will have to agree on their first torque, as at the start.
-                records["generation"] = self._processes.shared.processes.generation
+                records["generation"] = self.processes.now.shared.processes.generation
                 self._take_all_in()
         out = ~self.working_set & ((1 << self.p) - 1)
         if out and self._stalled > 0.0:
@@ -328,7 +313,7 @@ class ReplicaGroup:
             )
             if voting.has(out, k) and (late or wrong):
                 record["late_run"] = record["wrong_since"] = 0
-                self._processes.signal(k, signal.SIGKILL)
+                self.processes.signal(k, signal.SIGKILL)
 
     def _kernels(self, shared: Shared) -> tuple[Callable[..., Any], Callable[..., Any]]:
         """Machine code of vote and review.
@@ -341,14 +326,14 @@ class ReplicaGroup:
         return voter.release_and_vote.compile(types), judge.review.compile(types[:3])
 
     def _collect_votes(self) -> bool:
-        shared = self._processes.shared
+        shared = self.processes.now.shared
         if self._compiled is None:
             self._compiled = self._kernels(shared)
         return bool(self._compiled[0](self._ballot, shared, self._joints, self._faults))
 
     def _review_votes(self) -> None:
         if self._compiled is not None:
-            self._compiled[1](self._ballot, self._processes.shared, self._joints)
+            self._compiled[1](self._ballot, self.processes.now.shared, self._joints)
 
     # ------------------------------------------------------------------ settings
 
@@ -383,7 +368,7 @@ class ReplicaGroup:
 
     def set_gains(self, kp: ArrayLike, kd: ArrayLike) -> None:
         """Change the gains from the next tick on."""
-        self._gains = _gains("kp", kp, self.arm.n), _gains("kd", kd, self.arm.n)
+        self._gains = self.arm.each("kp", kp, signed=False), self.arm.each("kd", kd, signed=False)
         self._joints["kp"], self._joints["kd"] = self._gains
 
     def weaken(self, largest: float) -> None:
@@ -410,7 +395,7 @@ class ReplicaGroup:
         self._joints[joint]["locked"] = 1.0 if locked else 0.0
 
     @property
-    def locked(self) -> NDArray[np.bool_]:
+    def locked(self) -> Flags:
         """Which joints are locked, shape (n,)."""
         return np.asarray(self._joints["locked"] != 0.0)
 
@@ -428,7 +413,7 @@ class ReplicaGroup:
 
     def waits_for(self) -> str:
         """Which processors there are not, and what that means; empty if all are alive."""
-        if not self._processes.mapped:
+        if not self.processes.mapped:
             return "the processors are not started"
         alive = self.alive
         if alive == (1 << self.p) - 1 and self.working_set:
@@ -462,7 +447,7 @@ class ReplicaGroup:
         return len(self._planned)
 
     @property
-    def injected(self) -> NDArray[np.bool_]:
+    def injected(self) -> Flags:
         """Which processors carried out a fault in the last tick, signals apart, shape (p,)."""
         return np.asarray(self._faults["kind"] != FaultKind.NONE)
 
@@ -477,7 +462,7 @@ class ReplicaGroup:
             if fault.kind in SIGNALS:
                 if key not in self._signalled:
                     number = signal.SIGKILL if fault.kind == "sigkill" else signal.SIGSTOP
-                    self._processes.signal(k, number)
+                    self.processes.signal(k, number)
                 signalled[key] = 0 if fault.kind == "sigkill" else k + 1
                 continue
             onset[key] = self._onset.get(key, tick)
@@ -496,7 +481,7 @@ class ReplicaGroup:
             )
         for key, stopped in self._signalled.items():
             if key not in signalled and stopped:
-                self._processes.signal(stopped - 1, signal.SIGCONT)
+                self.processes.signal(stopped - 1, signal.SIGCONT)
         self._onset, self._signalled = onset, signalled
         self._faulty = bool(active)
 
@@ -505,22 +490,7 @@ class ReplicaGroup:
     @property
     def alive(self) -> int:
         """Bit i = the process of processor i is alive."""
-        return self._processes.alive
-
-    @property
-    def pids(self) -> list[int]:
-        """Process ids of the processors, 0 where there is none."""
-        return self._processes.pids
-
-    @property
-    def supervisor_pid(self) -> int:
-        """Process id of the process supervisor, 0 if there is none."""
-        return self._processes.supervisor_pid
-
-    @property
-    def supervisors(self) -> int:
-        """How many process supervisors were started so far."""
-        return self._processes.started
+        return self.processes.alive
 
     @property
     def working_set(self) -> int:
@@ -552,7 +522,7 @@ class ReplicaGroup:
         return int(self._vote["exclusions"])
 
     @property
-    def errors(self) -> NDArray[np.int64]:
+    def errors(self) -> Words:
         """How often each processor was found to be wrong or late, shape (p,)."""
         return self._ballot.records["errors"].copy()
 
@@ -599,22 +569,10 @@ class ReplicaGroup:
 
     def processors(self) -> list[Processor]:
         """Every processor as the voter sees it."""
-        owners, table = self.owners, self._processes.table
+        owners, table = self.owners, self.processes.now.table
         return [
             explain.describe_processor(k, self._ballot, table[k], owners) for k in range(self.p)
         ]
-
-
-def _gains(name: str, values: ArrayLike, n: int) -> Array:
-    try:
-        array = checks.finite(name, values)
-    except InvalidInput as error:
-        raise ArmError(error.field, error.problem) from None
-    if array.ndim > 1 or (array.ndim == 1 and array.size not in (1, n)):
-        raise ArmError(name, f"must be one number or {n}, got the shape {array.shape}")
-    if (array < 0.0).any():
-        raise ArmError(name, f"must not be negative, got {array.min():g}")
-    return np.broadcast_to(array, (n,)).copy()
 
 
 def warm() -> None:

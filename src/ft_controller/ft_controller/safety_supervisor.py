@@ -22,16 +22,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from ft_controller.errors import ArmError
 from ft_controller.limits import Limits
-from ft_controller.records import record
+from ft_controller.records import Array, Records, record
 
 __all__ = ["Reason", "SafetySupervisor", "State"]
-
-Array = NDArray[np.float64]
-Records = NDArray[np.void]
 
 
 class State(IntEnum):
@@ -190,17 +186,11 @@ class SafetySupervisor:
         self._status["age"] = age
 
     def bar(self, reason: Reason) -> None:
-        """Give no torque at all, from the next step on and until :meth:`admit`."""
+        """Give no torque at all from the next step on; ``NONE``: take that back.
+
+        An arm that was stopped by it stays stopped until somebody resets.
+        """
         self._status["barred"] = reason
-
-    def admit(self) -> None:
-        """Take a bar back; an arm that it stopped stays stopped until somebody resets."""
-        self._status["barred"] = Reason.NONE
-
-    @property
-    def barred(self) -> bool:
-        """Whether a bar is in force."""
-        return self._status["barred"] != Reason.NONE
 
     def step(self, t: float, fresh: bool, voted: bool, tau: Array, q: Array, qdot: Array) -> Array:
         """The torque for the motors, shape (n,) [N m]; valid until the next call.

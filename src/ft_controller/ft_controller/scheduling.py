@@ -7,9 +7,8 @@ above the voter keep it from its core while they yield to each other.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
-__all__ = ["PROCESSORS", "SIMULATOR", "VOTER", "raise_thread", "raised"]
+__all__ = ["PROCESSORS", "SIMULATOR", "VOTER", "raise_thread"]
 
 PROCESSORS, SIMULATOR, VOTER = range(3)
 """Ranks: added to ``realtime_priority``."""
@@ -30,17 +29,3 @@ def raise_thread(priority: int, rank: int) -> bool:
     except PermissionError:
         return False
     return True
-
-
-def raised(priority: int, rank: int, call: Callable[[], None]) -> Callable[[], None]:
-    """``call``, but the thread that makes it is given a priority the first time."""
-    first = True
-
-    def wrapped() -> None:
-        nonlocal first
-        if first:
-            first = False
-            raise_thread(priority, rank)
-        call()
-
-    return wrapped

@@ -19,7 +19,8 @@ from ft_controller.limits import Limits
 from ft_controller.markers import ACTUAL, arm_marker
 from ft_controller.parameters import SimulatorParameters
 from ft_controller.plant import Plant
-from ft_controller.scheduling import SIMULATOR, raised
+from ft_controller.scheduling import SIMULATOR, raise_thread
+from ft_controller.warm_up import warm_up_plant
 from kin_core.loop import PeriodicLoop
 from kin_core.task import Task
 from kin_ros.arrays import to_field
@@ -48,10 +49,7 @@ class ArmSimulator(KinNode[SimulatorParameters]):
 
     def warm_up(self) -> None:
         """Compile the plant, or load it from the cache."""
-        plant = self._new_plant()
-        plant.step(np.zeros(len(self.parameters.joints)), 1.0 / self.parameters.rate)
-        plant.lock(0, True)
-        plant.lock(0, False)
+        warm_up_plant(self._new_plant())
 
     def _new_plant(self) -> Plant:
         now = self.parameters
@@ -93,8 +91,8 @@ class ArmSimulator(KinNode[SimulatorParameters]):
             "kin_interfaces/srv/LockJoint",
             strangers=False,  # several robots may share the topic
         )
-        step = raised(self.parameters.realtime_priority, SIMULATOR, self._step)
-        self._loop = self.loop("simulation", period, step)
+        self._raised = False
+        self._loop = self.loop("simulation", period, self._step)
         self._loop.start()
 
     def deactivate(self) -> None:
@@ -126,6 +124,9 @@ class ArmSimulator(KinNode[SimulatorParameters]):
         self._torque, self._commanded = torque, time.monotonic()
 
     def _step(self) -> None:
+        if not self._raised:  # the thread is the loop's own
+            self._raised = True
+            raise_thread(self.parameters.realtime_priority, SIMULATOR)
         now = time.monotonic()
         with self._guard_states:
             claim = self.claim

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
 
-from ft_controller.errors import ArmError, TooLarge
+from ft_controller.errors import ArmError, TooLarge, raising
+from ft_controller.records import Array
 from kin_core import checks
-from kin_core.errors import InvalidInput
 
 __all__ = ["MAX_POINTS", "Trajectory"]
 
 MAX_POINTS = 20_000
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -72,27 +70,23 @@ class Trajectory:
         Raises:
             ArmError: Names the field that is wrong.
         """
-        try:
+        with raising(ArmError):
             t = checks.shape("times", times, (None,))
-            if t.size < 1:
-                raise InvalidInput("points", "there must be at least one")
             if t.size > MAX_POINTS:
                 raise TooLarge(f"points: {t.size} are more than the limit of {MAX_POINTS}")
             p = checks.shape("positions", positions, (t.size, None))
-            if p.shape[1] < 1:
-                raise InvalidInput("positions", "are empty")
-            if (np.diff(t) <= 0.0).any() or t[0] < 0.0:
-                raise InvalidInput("times", "must rise strictly, from 0 or later")
-            v = None if velocities is None else checks.shape("velocities", velocities, p.shape)
-            a = (
-                None
-                if accelerations is None
-                else checks.shape("accelerations", accelerations, p.shape)
+            v, a = (
+                None if values is None else checks.shape(name, values, p.shape)
+                for name, values in (("velocities", velocities), ("accelerations", accelerations))
             )
-            if a is not None and v is None:
-                raise InvalidInput("accelerations", "need velocities as well")
-        except InvalidInput as error:
-            raise ArmError(error.field, error.problem) from None
+        if t.size < 1:
+            raise ArmError("points", "there must be at least one")
+        if p.shape[1] < 1:
+            raise ArmError("positions", "are empty")
+        if (np.diff(t) <= 0.0).any() or t[0] < 0.0:
+            raise ArmError("times", "must rise strictly, from 0 or later")
+        if a is not None and v is None:
+            raise ArmError("accelerations", "need velocities as well")
         if t.size == 1:
             return cls.rest(p[0])
         coefficients = np.zeros((t.size - 1, 6, p.shape[1]))

@@ -13,11 +13,9 @@ for it, and its place in the working set is lost only when it has been late for 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from ft_controller import voting
 from ft_controller.atomics import fence, load_acquire, now_ns, pause, sleep_until, store_release
@@ -31,6 +29,7 @@ from ft_controller.messages import (
     published,
     read_message,
 )
+from ft_controller.records import Record, Records, Words
 from ft_controller.voting import Comparison
 
 __all__ = [
@@ -44,10 +43,6 @@ __all__ = [
     "unable",
 ]
 
-Words = NDArray[np.int64]
-Array = NDArray[np.float64]
-Records = NDArray[np.void]
-Record = Any
 
 _NAP_NS = 10_000
 _LOOK_NS = 50_000  # between two looks at who is alive

@@ -11,7 +11,8 @@ from enum import IntEnum
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from ft_controller.records import Array, Words
 
 __all__ = [
     "Comparison",
@@ -24,9 +25,6 @@ __all__ = [
     "quorum",
     "voted_out",
 ]
-
-Words = NDArray[np.int64]
-Array = NDArray[np.float64]
 
 
 class Comparison(IntEnum):

@@ -154,7 +154,7 @@ def test_a_row_has_the_same_bits_whoever_computes_it():
         arm = Arm.rods(n)
         q, v = random.uniform(-2, 2, (2, n))
         whole, bias = dynamics.inertia_and_bias(arm.links, q, v)
-        work = np.empty(n, dynamics.WORK)
+        work = dynamics.make_work(arm.links)
         for i in reversed(range(n)):
             dynamics.outer_sums(arm.links, q, v, work)
             row = np.empty(n)

@@ -18,7 +18,7 @@ def test_every_reason_has_a_sentence_of_its_own():
     for reason in Reason:
         if reason not in (Reason.NONE, Reason.NO_QUORUM):
             safety.reset()
-            safety.admit()
+            safety.bar(Reason.NONE)
             safety.step(0.0, True, True, zero, zero, zero)
             safety.cut(reason, 2, 0.5)
             said.add(stop_reason(safety))

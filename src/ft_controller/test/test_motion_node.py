@@ -330,5 +330,5 @@ def test_a_second_simulated_arm_stays_still(ros):
 def test_entry_parameters_change_while_it_runs(ros):
     node = ros.add(FtController, CONTROLLER)
     node.set_parameters([Parameter("plan_speed", value=0.5), Parameter("pause_time", value=0.2)])
-    wait_until(lambda: node.control.entry.speed == 0.5, 20.0, "the new speed")
-    wait_until(lambda: node.control.entry.pause == 0.2, 20.0, "the new pause")
+    wait_until(lambda: node.control.follower.entry.speed == 0.5, 20.0, "the new speed")
+    wait_until(lambda: node.control.follower.entry.pause == 0.2, 20.0, "the new pause")

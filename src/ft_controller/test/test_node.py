@@ -259,13 +259,13 @@ def test_controllers_locked_joints_limits_and_trajectories(ros):
             SetJointLimits, "set_joint_limits", joints=["joint_1"], lower=lower, upper=upper
         )
         assert answer.status.code == SolveStatus.INVALID_INPUT
-    before = arm.controller.control.following
+    before = arm.controller.control.follower.trajectory
     publisher = ros.publisher(JointTrajectory, "joint_trajectory", COMMAND)
     point = JointTrajectoryPoint(positions=[2.5, 0.0, 0.0, 0.0])
     point.time_from_start.sec = 2
     publisher.publish(JointTrajectory(joint_names=JOINTS, points=[point]))
     time.sleep(0.5)
-    assert arm.controller.control.following is before
+    assert arm.controller.control.follower.trajectory is before
     point = JointTrajectoryPoint(positions=[0.5, 1.0])
     point.time_from_start.sec = 2
     publisher.publish(JointTrajectory(joint_names=["joint_2", "joint_1"], points=[point]))
@@ -337,7 +337,7 @@ def test_a_killed_process_supervisor_is_replaced_and_one_reset_brings_the_arm_ba
     arm = Arm(ros, hold_time=0.1, ramp_time=0.1)
     arm.whole()
     old = [p.pid for p in arm.status[-1].processors]
-    os.kill(arm.controller.group.supervisor_pid, signal.SIGKILL)
+    os.kill(arm.controller.group.processes.supervisor_pid, signal.SIGKILL)
     stopped = arm.wait(lambda s: s.state == FtStatus.STOPPED)
     assert "control begins when 3 of them agree" in stopped.reason, stopped.reason
     answer = arm.call(SetController, "set_controller", reset=True)

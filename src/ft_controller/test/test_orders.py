@@ -19,18 +19,18 @@ def simulation():
 
 def test_a_motion_beyond_the_limits_is_refused_and_nothing_changes(simulation):
     loop = simulation.loop
-    before = loop.following
+    before = loop.follower.trajectory
     with pytest.raises(ArmError, match="positions"):
         orders.follow(loop, Trajectory.rest(FAR))
-    assert loop.following is before
+    assert loop.follower.trajectory is before
     loop.group.lock(0)  # a locked joint is not asked
     orders.follow(loop, Trajectory.rest(FAR))
-    assert loop.following is not before
+    assert loop.follower.trajectory is not before
 
 
 def test_a_goal_is_planned_from_where_the_arm_should_be(simulation):
-    plan = orders.move(simulation.loop, [0.6, 0.8], None, 0.0, 1.5, 4.0)
-    assert plan.trajectory.sample(0.0)[0] == pytest.approx(simulation.loop.desired()[0])
+    plan = orders.move(simulation.loop, [0.6, 0.8], speed=1.5, acceleration=4.0)
+    assert plan.trajectory.sample(0.0)[0] == pytest.approx(simulation.loop.follower.desired[0])
     simulation.follow(plan.trajectory)
     simulation.run(plan.trajectory.duration + 1.0)
     tip = Arm.four_link().end_effector(simulation.plant.q)
@@ -76,4 +76,4 @@ def test_a_joint_that_is_freed_stays_where_it_is(simulation):
     orders.follow(loop, Trajectory.rest(START + 0.2))
     simulation.run(2.0)
     orders.lock(loop, 2, False)
-    assert loop.following.sample(0.0)[0] == pytest.approx(simulation.plant.q, abs=1e-6)
+    assert loop.follower.trajectory.sample(0.0)[0] == pytest.approx(simulation.plant.q, abs=1e-6)

@@ -149,7 +149,7 @@ def test_late_is_not_said_to_be_disagreeing(bench):
     group = bench.group
     bench.run(3)
     group.set_timing(Timing(grace=0.02, hard=0.2, late=0.25, probe=0.0005, stall=20.0))
-    stopped = [group.pids[k] for k in (1, 3)]
+    stopped = [group.processes.pids[k] for k in (1, 3)]
     try:
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
@@ -171,7 +171,7 @@ def test_with_patience_a_late_quorum_is_a_quorum(bench):
     """Two of four stand still for a while, as on a busy machine: the torque is late, and right."""
     group = bench.group
     bench.run(3)
-    stopped = [group.pids[k] for k in (0, 2)]
+    stopped = [group.processes.pids[k] for k in (0, 2)]
 
     def go_on():
         for pid in stopped:
@@ -199,7 +199,7 @@ def test_an_owner_that_is_late_is_named(bench):
     group.set_controller("parallel")
     bench.run(3)
     group.set_timing(Timing(grace=0.02, hard=0.2, late=0.25, probe=0.0005, stall=20.0))
-    pid = group.pids[2]
+    pid = group.processes.pids[2]
     try:
         os.kill(pid, signal.SIGSTOP)
         assert not bench.tick()[0].voted
@@ -287,11 +287,11 @@ def test_readmission_takes_clean_ticks_and_each_time_twice_as_many(bench):
 
 def test_a_dead_process_is_replaced_and_readmitted(bench):
     group = bench.group
-    old = group.pids[2]
+    old = group.processes.pids[2]
     os.kill(old, signal.SIGKILL)
     bench.until(lambda: group.processors()[2].error == Comparison.CRASHED)
     bench.until(lambda: group.working_set == 0b1111)
-    assert group.pids[2] not in (0, old)
+    assert group.processes.pids[2] not in (0, old)
     assert "SIGKILL" in group.processors()[2].detail
 
 
@@ -308,7 +308,7 @@ def test_a_wild_write_gets_sigsegv_not_a_corrupted_vote(bench):
 
 def test_pages_of_others_are_read_only_and_cannot_be_made_writable(bench):
     group = bench.group
-    maps = Path(f"/proc/{group.pids[0]}/maps").read_text().splitlines()
+    maps = Path(f"/proc/{group.processes.pids[0]}/maps").read_text().splitlines()
     pages = [line.split()[1] for line in maps if "memfd:ft_pages" in line]
     assert sorted(set(pages)) == ["r--s", "rw-s"]
     assert pages.count("rw-s") == 1
@@ -316,8 +316,8 @@ def test_pages_of_others_are_read_only_and_cannot_be_made_writable(bench):
     assert inputs == ["r--s"]
     assert not [
         fd
-        for fd in os.listdir(f"/proc/{group.pids[0]}/fd")
-        if "memfd" in os.readlink(f"/proc/{group.pids[0]}/fd/{fd}")
+        for fd in os.listdir(f"/proc/{group.processes.pids[0]}/fd")
+        if "memfd" in os.readlink(f"/proc/{group.processes.pids[0]}/fd/{fd}")
     ]
 
 
@@ -419,7 +419,9 @@ def test_soak_with_random_faults(bench):
         if faults % 7 == 0 or group.working_set != 0b1111:
             bench.clean()
     assert faults > 20
-    assert psutil.Process(group.supervisor_pid).num_fds() < 40  # nothing piles up over the restarts
+    assert (
+        psutil.Process(group.processes.supervisor_pid).num_fds() < 40
+    )  # nothing piles up over the restarts
 
 
 SCRIPT = """
@@ -429,7 +431,7 @@ import numpy as np
 group = ReplicaGroup(Arm.four_link())
 group.start()
 zero = np.zeros(4)
-print(*group.pids, group.supervisor_pid, flush=True)
+print(*group.processes.pids, group.processes.supervisor_pid, flush=True)
 while True:
     group.tick(zero, zero, zero, zero, zero, 0.0)
 """
@@ -465,7 +467,7 @@ def test_a_normal_stop_leaves_nothing(processes):
     group = ReplicaGroup(Arm.four_link(), processors=3)
     group.start()
     children = processes.family(os.getpid())
-    mine = [p for p in children if p.pid in (*group.pids, group.supervisor_pid)]
+    mine = [p for p in children if p.pid in (*group.processes.pids, group.processes.supervisor_pid)]
     assert len(mine) == 4
     assert len(processes.shared_memory()) > len(before)
     group.close()
@@ -478,8 +480,8 @@ def test_the_process_supervisor_takes_its_processors_along(processes):
     group = ReplicaGroup(Arm.four_link(), processors=3)
     group.start()
     try:
-        mine = [psutil.Process(pid) for pid in group.pids]
-        os.kill(group.supervisor_pid, signal.SIGKILL)
+        mine = [psutil.Process(pid) for pid in group.processes.pids]
+        os.kill(group.processes.supervisor_pid, signal.SIGKILL)
         assert processes.gone(mine)
     finally:
         group.close()
@@ -515,15 +517,18 @@ def test_a_process_supervisor_that_dies_is_replaced_and_one_reset_brings_the_arm
     fresh, processes
 ):
     group = fresh
-    old, children = group.supervisor_pid, [psutil.Process(pid) for pid in group.pids]
+    old, children = (
+        group.processes.supervisor_pid,
+        [psutil.Process(pid) for pid in group.processes.pids],
+    )
     os.kill(old, signal.SIGKILL)
     assert processes.gone(children)
     t = 1.0
     while group.safety.state != State.STOPPED:
         t += 0.005
         assert not still(group, t).voted
-    tick_until(group, lambda: group.supervisors == 2)
-    assert group.supervisor_pid != old
+    tick_until(group, lambda: group.processes.started == 2)
+    assert group.processes.supervisor_pid != old
     assert group.working_set == 0
     # Nobody is back yet: the answer says what is waited for, and nobody has to ask again.
     waits = group.reset()
@@ -539,11 +544,13 @@ def test_a_process_supervisor_that_dies_is_replaced_and_one_reset_brings_the_arm
     assert all(p.restarts == 1 for p in group.processors())
     assert all("SIGKILL" in p.detail for p in group.processors())
     # And again: nothing is used up.
-    os.kill(group.supervisor_pid, signal.SIGKILL)
-    tick_until(group, lambda: group.supervisors == 3)
+    os.kill(group.processes.supervisor_pid, signal.SIGKILL)
+    tick_until(group, lambda: group.processes.started == 3)
     group.reset()
     tick_until(group, lambda: group.working_set == 0b1111)
-    assert {psutil.Process(pid).ppid() for pid in group.pids} == {group.supervisor_pid}
+    assert {psutil.Process(pid).ppid() for pid in group.processes.pids} == {
+        group.processes.supervisor_pid
+    }
 
 
 def test_a_stopped_supervisor_is_replaced_without_a_lost_tick(processes):
@@ -552,62 +559,64 @@ def test_a_stopped_supervisor_is_replaced_without_a_lost_tick(processes):
         Arm.four_link(), timing=Timing.patient(), restart_delay=0.001, restart_stalled=0.5
     ) as group:
         assert still(group).voted
-        old = group.supervisor_pid
-        before = [psutil.Process(pid) for pid in (old, *group.pids)]
+        old = group.processes.supervisor_pid
+        before = [psutil.Process(pid) for pid in (old, *group.processes.pids)]
         os.kill(old, signal.SIGSTOP)
         end = time.monotonic() + 60.0
-        while group.supervisor_pid == old:
+        while group.processes.supervisor_pid == old:
             assert time.monotonic() < end
             assert still(group).voted
             time.sleep(0.002)
-        assert group.supervisors == 2 and group.working_set == 0b1111
+        assert group.processes.started == 2 and group.working_set == 0b1111
         for _ in range(20):
             assert still(group).voted
         assert group.exclusions == 0 and group.safety.state == State.RUN
         assert processes.gone(before)
         # The new one does its work.
-        dead = group.pids[1]
+        dead = group.processes.pids[1]
         os.kill(dead, signal.SIGKILL)
-        tick_until(group, lambda: group.pids[1] not in (0, dead) and group.working_set == 0b1111)
+        tick_until(
+            group, lambda: group.processes.pids[1] not in (0, dead) and group.working_set == 0b1111
+        )
 
 
 def test_a_supervisor_that_goes_on_in_time_stays(processes):
     with ReplicaGroup(Arm.four_link(), processors=3, restart_stalled=0.5) as group:
-        old, before = group.supervisor_pid, processes.family(os.getpid())
+        old, before = group.processes.supervisor_pid, processes.family(os.getpid())
         os.kill(old, signal.SIGSTOP)
-        tick_until(group, lambda: group.supervisors == 2)  # another one is on its way
+        tick_until(group, lambda: group.processes.started == 2)  # another one is on its way
         spare = [p for p in processes.family(os.getpid()) if p not in before]
         assert spare
         os.kill(old, signal.SIGCONT)
         tick_until(group, lambda: processes.gone(spare, 0.0))
-        assert group.supervisor_pid == old and still(group).voted
+        assert group.processes.supervisor_pid == old and still(group).voted
 
 
 def test_all_die_at_once_and_come_back_with_or_without_a_reset(fresh):
     group = fresh
     for asked in (False, True):
-        old = group.pids
+        old = group.processes.pids
         for pid in old:
             os.kill(pid, signal.SIGKILL)
         tick_until(group, lambda: group.working_set == 0)
         if asked:
             group.reset()
         tick_until(group, lambda: group.working_set == 0b1111)
-        assert not set(old) & set(group.pids)
-    assert group.supervisors == 1
+        assert not set(old) & set(group.processes.pids)
+    assert group.processes.started == 1
 
 
 def test_reset_says_who_is_missing_and_goes_on_with_the_others():
     with ReplicaGroup(Arm.four_link(), restart=False, restart_stalled=0.0) as group:
-        os.kill(group.pids[1], signal.SIGKILL)
+        os.kill(group.processes.pids[1], signal.SIGKILL)
         tick_until(group, lambda: group.processors()[1].state == "DEAD")
         assert group.reset() == "processor 1: not started again"
         assert still(group).voted and group.working_set == 0b1101
-        os.kill(group.supervisor_pid, signal.SIGKILL)
+        os.kill(group.processes.supervisor_pid, signal.SIGKILL)
         tick_until(group, lambda: group.working_set == 0)
         for _ in range(5):
             assert not still(group).voted
-        assert group.supervisors == 1
+        assert group.processes.started == 1
     assert group.waits_for() == "the processors are not started"
 
 
@@ -666,18 +675,18 @@ def test_damaged_private_memory_leads_to_a_new_process():
     arm = Arm.four_link()
     with ReplicaGroup(arm, clean_ticks=5, restart_delay=0.001, restart_stalled=0.2) as group:
         q, zero = np.full(4, 0.3), np.zeros(4)
-        old = group.pids[2]
+        old = group.processes.pids[2]
         try:
             assert damage(old, arm.links) > 0
         except PermissionError:
             pytest.skip("the memory of other processes may not be written here")
         end = time.monotonic() + 60.0
         seen = set()
-        while group.pids[2] in (0, old) or group.working_set != 0b1111:
+        while group.processes.pids[2] in (0, old) or group.working_set != 0b1111:
             assert time.monotonic() < end, [vars(p) for p in group.processors()]
             assert group.tick(q, zero, zero, zero, zero, 0.0).voted
             seen.add(group.processors()[2].error)
             time.sleep(0.001)
         assert {Comparison.DIFFERS, Comparison.CRASHED} <= seen
-        assert group.pids[2] not in (0, old)
+        assert group.processes.pids[2] not in (0, old)
         assert [p.restarts for p in group.processors()] == [0, 0, 1, 0]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ft_controller import Arm, ReplicaGroup
-from ft_controller.scheduling import PROCESSORS, SIMULATOR, VOTER, raise_thread, raised
+from ft_controller.scheduling import PROCESSORS, SIMULATOR, VOTER, raise_thread
 
 
 def in_thread(call):
@@ -34,18 +34,11 @@ def test_ordinary_scheduling_is_left_alone():
     assert in_thread(lambda: (raise_thread(0, VOTER), priority())[1]) == priority()
 
 
-def test_a_call_raises_its_own_thread_once_and_no_other():
+def test_a_thread_is_raised_and_no_other():
     before = priority()
-    seen = []
-    call = raised(3, SIMULATOR, lambda: seen.append(priority()))
-
-    def twice():
-        call()
-        call()
-
-    in_thread(twice)
+    seen = in_thread(lambda: (raise_thread(3, SIMULATOR), priority()))
     assert priority() == before
-    assert seen == [(os.SCHED_FIFO, 4) if allowed() else before] * 2
+    assert seen == ((True, (os.SCHED_FIFO, 4)) if allowed() else (False, before))
 
 
 @pytest.mark.skipif(not allowed(), reason="real-time priorities are not allowed here")
@@ -61,7 +54,7 @@ def test_voter_above_simulator_above_processors():
 
         voter = in_thread(vote)
         simulator = in_thread(lambda: (raise_thread(3, SIMULATOR), priority())[1])
-        processors = [priority(pid) for pid in group.pids]
+        processors = [priority(pid) for pid in group.processes.pids]
         assert [voter, simulator, *processors] == [(os.SCHED_FIFO, k) for k in (5, 4, 3, 3, 3, 3)]
         # What is started from the voting thread is ordinary again.
-        assert priority(group.supervisor_pid)[0] == os.SCHED_OTHER
+        assert priority(group.processes.supervisor_pid)[0] == os.SCHED_OTHER

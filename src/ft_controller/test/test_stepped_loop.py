@@ -25,7 +25,9 @@ def drive(group, ticks=40):
     assert not sent  # not started yet
     loop.start()
     loop.measured(START, np.zeros(4))
-    loop.follow(Trajectory.through([0.0, 0.1], [START, GOAL], np.zeros((2, 4)), np.zeros((2, 4))))
+    loop.follower.follow(
+        Trajectory.through([0.0, 0.1], [START, GOAL], np.zeros((2, 4)), np.zeros((2, 4)))
+    )
     loop.do(lambda: group.inject(Fault((1,), "wrong_element", 0.02, 0.06, 3, 5.0, 1), loop.now()))
     for k in range(ticks):
         loop.measured(START + 0.1 * k / ticks, np.full(4, 0.5))
