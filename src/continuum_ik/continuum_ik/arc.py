@@ -16,6 +16,10 @@ stay regular at a fold. What the place is, is read off the curve, never from a s
   smooth curve it cannot, so two branches cross, or nearly so. The step is halved, to see the bend
   between them, until it is shorter than CROSSING; then the branches are taken for crossing, and the
   path goes on straight.
+- The direction turns and the sign stays: a bend, or the step has left one branch for another that
+  crosses it. The turn of a bend shrinks with the step, as its curvature stays; that of a corner
+  between two branches stays, as its curvature doubles with each halving. So a turn counts only if
+  its curvature is known from the step before or from the longer step that was refused.
 
 Lengths along the curve are measured in the scaled unknowns and, beside them, in the length of the
 path as part of the robot's size, so that they do not depend on how the path was cut.
@@ -39,9 +43,18 @@ from continuum_ik.equations import (
     scale_rows,
     unit,
 )
-from continuum_ik.layout import PLATFORM
+from continuum_ik.layout import PLATFORM, STEPS_MAX
 from continuum_ik.newton import correct
-from continuum_ik.path import add, lengths_positive, load, path_length, pose_between, scaled, store
+from continuum_ik.path import (
+    add,
+    difference,
+    lengths_positive,
+    load,
+    path_length,
+    pose_between,
+    scaled,
+    store,
+)
 from continuum_ik.rod import KERNEL, LANES, RODS, Array, Record
 
 #: Weight of the path's length, as part of the robot's size, beside the scaled unknowns.
@@ -50,8 +63,15 @@ WEIGHT = 20.0
 STEP_MAX, STEP_MIN = 1.0, 1e-8
 #: Largest step on which branches are taken for crossing: some 10 um of a path of 0.4 m.
 CROSSING = 5e-4
-#: Largest turn of the direction in one step, and one below which steps grow (cosines).
-TURN, STRAIGHT = math.cos(0.2), math.cos(0.06)
+#: Steps up to which Jacobians are made of fine differences.
+CLOSE = 0.05
+#: Largest turn of the direction in one step, and one below which steps grow [rad].
+TURN, STRAIGHT = 0.2, 0.06
+#: Curvature that needs no witness; how many times that of the last step it may be, and that of a
+#: longer step that was refused; and a turn that rounding alone may make [rad].
+BENT, GROWN, SEEN, NOISE = 0.5, 2.0, 1.3, 1e-3
+#: Largest turn of the direction across a place where branches cross [rad].
+ACROSS = 0.05
 #: Largest first correction beside the step, what later ones may be, and the last one.
 FIRST, LATER, LAST = 0.3, 0.1, 1e-7
 CORRECTIONS = 5
@@ -166,9 +186,17 @@ def _bordered(w: Record, along: float) -> tuple[float, float]:
 
 
 @njit(**KERNEL)
-def _factors(w: Record) -> float:
-    """Make the factors at the present point; returns the sign of the rods' part, or 0."""
-    sign = factorise_signed(w)
+def _factors(w: Record, h: float) -> float:
+    """Make the factors at the present point; returns the sign of the rods' part, or 0.
+
+    Where branches cross, at a distance r, an error e of the Jacobian turns the direction by e / r.
+    One-sided differences have errors of up to 1e-5, fine ones of 1e-11.
+
+    Args:
+        w: The solver.
+        h: Step of the arc; short ones are made near such places.
+    """
+    sign = factorise_signed(w, h <= CLOSE)
     sound = sign != 0.0 and invert6(w.schur, w.schur_inv)
     w.age = 0 if sound else -1
     return sign
@@ -211,10 +239,12 @@ def _arc_step(w: Record, h: float) -> bool:
     for k in range(CORRECTIONS):
         pose_between(w, part)
         plan_steps(w)
+        if h <= CLOSE:
+            w.steps = min(2 * w.steps, STEPS_MAX)
         if not evaluate(w) < 1e12:
             return False
         w.saved = w.residual
-        if _factors(w) == 0.0:
+        if _factors(w, h) == 0.0:
             return False
         _by_part(w)
         w.residual = w.saved
@@ -238,7 +268,7 @@ def _start(w: Record, part: float) -> float:
     w.arc_start = w.rods.y
     w.direction[:] = 0.0
     w.arc_part, w.arc_side = part, 1.0 / _part_scale(w)
-    sign = _factors(w)
+    sign = _factors(w, 0.0)
     if sign == 0.0:
         return 0.0
     w.arc_side, sign = _turn_to(w, sign)
@@ -247,7 +277,35 @@ def _start(w: Record, part: float) -> float:
 
 
 @njit(**KERNEL)
-def _land(w: Record, goal: float, sign: float) -> bool:
+def _turned(w: Record, side: float) -> float:
+    """Return the angle between direction and next_direction [rad]; destroys delta.
+
+    Args:
+        w: The solver.
+        side: Component of next_direction along the path.
+    """
+    difference(w.next_direction, w.direction, w.delta)
+    across = side - w.arc_side
+    return math.sqrt(_dot(w, w.delta, across, w.delta, across))
+
+
+@njit(**KERNEL)
+def _goes_on(same: bool, turn: float, h: float, known: float) -> bool:
+    """Whether the curve goes on at the end of a step.
+
+    Args:
+        same: Whether the sign of the determinant is the same; otherwise branches cross.
+        turn: Of the direction [rad].
+        h: Length of the step.
+        known: Curvature that has its witness.
+    """
+    if same:
+        return turn <= min(TURN, (BENT + known) * h + NOISE)
+    return h <= CROSSING and turn <= ACROSS
+
+
+@njit(**KERNEL)
+def _land(w: Record, goal: float, sign: float, known: float) -> bool:
     """Try to arrive: solve at the part ``goal`` of the path from the present direction.
 
     True with the solution in the unknowns, if it lies on the curve.
@@ -258,17 +316,11 @@ def _land(w: Record, goal: float, sign: float) -> bool:
     pose_between(w, goal)
     if not correct(w, LATER * h * scaled(w, w.direction) + LAST, LAST):
         return False
-    at = _factors(w)
+    at = _factors(w, h)
     if at == 0.0:
         return False
     side, now = _turn_to(w, at)
-    return (now == sign or h <= CROSSING) and side > 0.0 and _straightness(w, side) >= TURN
-
-
-@njit(**KERNEL)
-def _straightness(w: Record, side: float) -> float:
-    """Return the cosine between next_direction and direction."""
-    return _dot(w, w.next_direction, side, w.direction, w.arc_side)
+    return now != 0.0 and side > 0.0 and _goes_on(now == sign, _turned(w, side), h, known)
 
 
 @njit(**KERNEL)
@@ -289,7 +341,7 @@ def pass_by_arc(w: Record, part: float, goal: float, step: float, narrow: float)
     sign = _start(w, part)
     if sign == 0.0:
         return LOST
-    h = min(STEP_MAX, step / w.arc_side)
+    h, known = min(STEP_MAX, step / w.arc_side), 0.0
     for _ in range(ARC_STEPS):
         if w.arc_left <= 0:
             return LOST
@@ -297,15 +349,17 @@ def pass_by_arc(w: Record, part: float, goal: float, step: float, narrow: float)
         w.substeps += 1
         before = w.arc_part
         if before + h * w.arc_side >= goal:
-            if _land(w, goal, sign):
+            if _land(w, goal, sign, known):
                 return ARRIVED
             h = min(h, 0.7 * (goal - before) / w.arc_side)
         good = _arc_step(w, h) and w.arc_part < goal and lengths_positive(w)
-        side, now, straight = 0.0, 0.0, 0.0
+        side, now, turn = 0.0, 0.0, 0.0
         if good:
-            side, now = _turn_to(w, _factors(w))
-            straight = _straightness(w, side)
-            good = now != 0.0 and straight >= TURN and (now == sign or h <= CROSSING)
+            side, now = _turn_to(w, _factors(w, h))
+            turn = _turned(w, side)
+            good = now != 0.0 and _goes_on(now == sign, turn, h, known)
+            if not good and now == sign:
+                known = max(known, SEEN * turn / h)
         if not good:
             w.arc_part = before
             h *= 0.5
@@ -317,11 +371,12 @@ def pass_by_arc(w: Record, part: float, goal: float, step: float, narrow: float)
             return TURNED
         w.direction, w.arc_start = w.next_direction, w.rods.y
         w.arc_side, sign = side, now
+        known = GROWN * turn / h
         store(w, w.anchor)
         gone = w.arc_part - part
         if gone >= WIDE * narrow and (h * side >= WIDE * narrow or gone >= LONG * narrow):
             return PASSED
-        if straight >= STRAIGHT:
+        if turn <= STRAIGHT:
             h = min(STEP_MAX, 1.6 * h)
     return LOST
 

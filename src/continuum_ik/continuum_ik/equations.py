@@ -573,14 +573,15 @@ def invert6(matrix: Array, inverse: Array) -> bool:
 
 
 @njit(**KERNEL)
-def make_jacobian(w: Record, steps: int) -> None:
+def make_jacobian(w: Record, steps: int, fine: bool = False) -> None:
     """Fill jacobian at the present unknowns and pose.
 
     Tips of tense rods all move the same way, by exp(x), so that the Jacobian's other directions are
-    lost in the errors of one-sided differences. There finer ones are taken.
+    lost in the errors of one-sided differences. There finer ones are taken, as they are if asked
+    for.
     """
     w.refreshes += 1
-    if load2(w) <= TENSE * TENSE:
+    if not fine and load2(w) <= TENSE * TENSE:
         shoot(w.rods, steps)
         _differences(w, steps)
     else:
@@ -612,12 +613,16 @@ def eliminate(w: Record) -> bool:
 
 
 @njit(**KERNEL)
-def factorise_signed(w: Record) -> float:
+def factorise_signed(w: Record, fine: bool) -> float:
     """Do as ``factorise`` does, but return the sign of the rods' determinants; 0: one is singular.
 
     V, U, W and schur are filled; the Schur complement itself may be singular, as at a fold.
+
+    Args:
+        w: The solver.
+        fine: Whether the Jacobian is made of fine differences in any case.
     """
-    make_jacobian(w, choose_steps(w, w.rules[w.fine].coarse_x2))
+    make_jacobian(w, choose_steps(w, w.rules[w.fine].coarse_x2), fine)
     _eliminate_rods(w)  # for the two rods that fill up
     a = np.empty((5, 11))
     sign = 1.0
