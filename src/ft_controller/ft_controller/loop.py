@@ -30,6 +30,7 @@ from ft_controller.motion_watch import MotionWatch
 from ft_controller.records import Array, Flags
 from ft_controller.replica_group import ReplicaGroup, Tick
 from ft_controller.safety_supervisor import Reason, State
+from ft_controller.trajectory import Trajectory
 from kin_core import checks
 from kin_core.threads import start_thread
 
@@ -42,6 +43,8 @@ T = TypeVar("T")
 _LAST_WORDS = 10
 #: Joints that are slower than this count as at rest when an arm is taken over again [rad/s].
 _CALM = 0.5
+#: A stopped arm that is farther from its motion rests where it is, not where it should be [rad].
+_ASTRAY = 0.1
 #: The feedback is stable with some margin if K_D times the lag is no more than this. The longest
 #: lag counts, and is forgotten at a rate of so many seconds per second.
 _LAG_MARGIN, _LAG_FORGOTTEN = 0.5, 0.2
@@ -140,6 +143,7 @@ class ControlLoop:
         self._frozen: tuple[int, float] | None = None  # a joint, and where it is stuck
         self._looked: tuple[int, int] = (0, 0)  # time and measurement of the last tick
         self._silent = 0
+        self._halting = False
         self._lag, self._given = 0.0, self._time_ns()
         self._recover_ns = int(1e9 * checks.within("recover_after", recover_after, 0.0, 3600.0))
         self._well = self._ticked = 0  # time of late that was well, time of the last tick [ns]
@@ -322,10 +326,16 @@ class ControlLoop:
         """Ask where the arm should be and whether it does as it is told; whether it is seen."""
         group, (last, number) = self.group, self._looked
         self._looked = (now, latest.number)
-        self._desired = self.follower.propose(latest.time_ns, latest.q, latest.qdot, self.driving)
-        if group.safety.state == State.IDLE:
+        braked = group.safety.needs_brakes
+        if group.safety.keeps_up and (braked or not self._halting):
+            self.follower.follow(self._halt(latest, braked))
+        self._halting = group.safety.keeps_up
+        controlled = self.driving or group.safety.kept_up
+        self._desired = self.follower.propose(latest.time_ns, latest.q, latest.qdot, controlled)
+        if group.safety.state == State.IDLE or braked:
             self._watch.forget()
         elif self._frozen is None:
+            self._watch.links = group.arm.links
             finding = self._watch.look(
                 1e-9 * (now - last),
                 latest.q,
@@ -344,6 +354,19 @@ class ControlLoop:
             self._frozen = None
         return self._frozen is None
 
+    def _halt(self, latest: _Measurement, braked: bool) -> Trajectory:
+        """Rest where the motion ends if it brakes from now on, within the limits.
+
+        The motion, not the arm: what the model does not know keeps them apart, and the torque that
+        is needed for it with them. After brakes, or far from its motion, the arm begins anew.
+        """
+        limits, entry = self.group.safety.limits, self.follower.entry
+        q, qdot, _ = self.follower.desired
+        if braked or np.abs(q - latest.q).max() > _ASTRAY:
+            q, qdot = latest.q, latest.qdot
+        way = 0.5 * qdot * np.abs(qdot) / entry.acceleration
+        return Trajectory.rest(np.clip(q + way, limits.lower, limits.upper))
+
     def _mind_the_lag(self, given: int, latest: _Measurement) -> None:
         """Weaken the feedback while ticks are long: by old measurements it would push.
 
@@ -361,7 +384,7 @@ class ControlLoop:
         self._silent = self._silent + 1 if tick.state == State.STOPPED and not fresh else 0
         if self._silent <= _LAST_WORDS:
             self._send(tick)
-        if tick.state == State.RUN:
+        if tick.state == State.RUN or self.group.safety.kept_up:
             self.follower.accept()
         self._watch.gave(tick.torque)
 

@@ -32,6 +32,7 @@ __all__ = [
     "InputBlock",
     "Layout",
     "ProcessTable",
+    "Setup",
     "Shared",
     "alive_set",
     "body",
@@ -68,6 +69,29 @@ _CONTROL = 2  # words before the slots of the input block: current tick, stop
 # Words of a message: tick, checksum, and the body: a set of processors, then the data.
 _STAMP, _CHECKSUM, _BODY = range(3)
 _HEAD = _BODY + 1
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a process supervisor has to know, beside memory and generations.
+
+    Attributes:
+        p: Number of processors.
+        n: Number of joints.
+        links: The arm, one row for each link.
+        restart: Start dead processors again.
+        restart_delay: First delay before that; doubles with each one [s].
+        restart_delay_max: The longest delay [s].
+        priority: Real-time priority of the processors; 0: ordinary scheduling.
+    """
+
+    p: int
+    n: int
+    links: list[tuple[float, ...]]
+    restart: bool
+    restart_delay: float
+    restart_delay_max: float
+    priority: int
 
 
 class InputBlock(NamedTuple):

@@ -13,11 +13,12 @@ import numpy as np
 from kin_interfaces.msg import FtStatus
 from kin_interfaces.srv import InjectFault, LockJoint, MoveArm, SetController, SetJointLimits
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Bool, Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import Marker
 
 from ft_controller import conversions, orders
+from ft_controller.arm import Arm
 from ft_controller.claim import Standing
 from ft_controller.errors import ArmError
 from ft_controller.exclusive_publisher import ExclusivePublisher
@@ -61,10 +62,11 @@ class FtController(KinNode[FtParameters]):
 
     def warm_up(self) -> None:
         """Compile what the processors, the voter and the planner run, or load it."""
-        warm()
         arm = self.parameters.arm()
-        posture = np.clip(np.full(arm.n, 0.1), self.parameters.lower, self.parameters.upper)
-        plan(arm, posture, arm.end_effector(posture)[:2]).trajectory.sample(0.0)
+        warm(arm)
+        posture = np.clip(np.full(arm.n, 0.1), *self.parameters.positions)
+        if isinstance(arm, Arm):
+            plan(arm, posture, arm.end_effector(posture)[:2]).trajectory.sample(0.0)
 
     def configure(self) -> None:
         """Start the processors, offer the services."""
@@ -75,12 +77,14 @@ class FtController(KinNode[FtParameters]):
         group.set_timing(now.timing())
         group.inject(faults, 0.0)
         array = now.command_format == "array"
-        self._command = Float64MultiArray() if array else JointState(name=list(now.joints))
+        self._command = Float64MultiArray() if array else JointState(name=list(now.names))
         if now.pace == "states":
             # A replay is no arm to contend for, and waits for the torques from the first state on.
             self._replayed = self.publish_to(type(self._command), "joint_torques", COMMAND)
         self._status = self.publish_to(FtStatus, "~/status", STATE)
         self._desired = self.publish_to(Marker, "~/desired", STATE)
+        self._brakes = self.publish_to(Bool, "brake", STATE)
+        self._braked = False
         self.listen(JointState, "joint_states", self._on_state, SENSOR)
         self.listen(JointTrajectory, "joint_trajectory", self._on_trajectory, COMMAND)
         self.serve(InjectFault, "~/inject_fault", self._inject)
@@ -156,7 +160,7 @@ class FtController(KinNode[FtParameters]):
     def _scheduled(self, now: FtParameters) -> list[Fault]:
         faults = load_schedule(Path(now.schedule)) if now.schedule else []
         for fault in faults:
-            fault.check(now.processors, len(now.joints))
+            fault.check(now.processors, len(now.names))
         return faults
 
     # ------------------------------------------------------------------ torques
@@ -181,7 +185,7 @@ class FtController(KinNode[FtParameters]):
         """The loop broke down: the last word to the motors is zero; called by the loop."""
         text = "".join(traceback.format_exception(error))
         self.get_logger().fatal(f"the control loop broke down:\n{text}")
-        self._send(np.zeros(len(self.parameters.joints)))
+        self._send(np.zeros(len(self.parameters.names)))
 
     def _contend(self) -> None:
         """Look for others that drive the arm: there must be one."""
@@ -200,10 +204,10 @@ class FtController(KinNode[FtParameters]):
 
     def _on_state(self, message: JointState) -> None:
         loop, now = self.control, self.parameters
-        if loop is None or not set(now.joints).intersection(message.name):
+        if loop is None or not set(now.names).intersection(message.name):
             return  # of another robot on the same topic
-        q = conversions.joint_values(now.joints, message.name, "position", message.position)
-        qdot = conversions.joint_values(now.joints, message.name, "velocity", message.velocity)
+        q = conversions.joint_values(now.names, message.name, "position", message.position)
+        qdot = conversions.joint_values(now.names, message.name, "velocity", message.velocity)
         age = 0.0
         if now.pace == "clock":
             clock = 1e-9 * self.get_clock().now().nanoseconds
@@ -215,7 +219,7 @@ class FtController(KinNode[FtParameters]):
     def _on_trajectory(self, message: JointTrajectory) -> None:
         loop = self.driven()
         start = orders.start_point(loop)
-        orders.follow(loop, conversions.trajectory_of(message, self.parameters.joints, start))
+        orders.follow(loop, conversions.trajectory_of(message, self.parameters.names, start))
 
     # ------------------------------------------------------------------ services
 
@@ -256,15 +260,15 @@ class FtController(KinNode[FtParameters]):
 
     def _set_limits(self, request: SetJointLimits.Request, task: Task) -> SetJointLimits.Response:
         loop, now = self._running(), self.parameters
-        where, lower, upper = conversions.limits_of(request, now.joints)
+        where, lower, upper = conversions.limits_of(request, now.names)
         loop.do(
-            lambda: orders.set_joint_limits(loop, where, lower, upper, now.joints, now.plan_speed)
+            lambda: orders.set_joint_limits(loop, where, lower, upper, now.names, now.plan_speed)
         )
         return SetJointLimits.Response()
 
     def _lock(self, request: LockJoint.Request, task: Task) -> LockJoint.Response:
         loop = self._running()
-        joint = conversions.joint_index(self.parameters.joints, request.joint)
+        joint = conversions.joint_index(self.parameters.names, request.joint)
         owners = loop.do(lambda: orders.lock(loop, joint, request.locked))
         return LockJoint.Response(owners=[k if k >= 0 else 255 for k in owners])
 
@@ -282,7 +286,7 @@ class FtController(KinNode[FtParameters]):
         )
         if not request.plan_only:
             loop.follower.follow(result.trajectory)
-        message = conversions.trajectory_message(result.trajectory, now.joints)
+        message = conversions.trajectory_message(result.trajectory, now.names)
         response = MoveArm.Response(trajectory=message)
         response.status.residual = result.residual
         response.status.iterations = result.iterations
@@ -301,8 +305,13 @@ class FtController(KinNode[FtParameters]):
 
     def _show(self, snapshot: Snapshot) -> None:
         previous, self._snapshot = self._snapshot, snapshot
+        group = self.group
+        braked = group is not None and group.safety.needs_brakes
+        if braked or self._braked:  # repeated while it is needed, and taken back once
+            self._brakes.publish(Bool(data=braked))
+        self._braked = braked
         stamp = self.get_clock().now().to_msg()
-        self._status.publish(conversions.status_message(snapshot, self.parameters.joints, stamp))
+        self._status.publish(conversions.status_message(snapshot, self.parameters.names, stamp))
         if previous is None or previous.state != snapshot.state:
             log = self.get_logger()
             text = f"{snapshot.state.name}{': ' if snapshot.reason else ''}{snapshot.reason}"

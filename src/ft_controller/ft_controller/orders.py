@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ft_controller.arm import Arm
 from ft_controller.errors import ArmError
 from ft_controller.faults import Fault
 from ft_controller.loop import ControlLoop
@@ -68,6 +69,8 @@ def follow(loop: ControlLoop, trajectory: Trajectory) -> None:
 def move(loop: ControlLoop, goal: ArrayLike, angle: float | None = None, **options: Any) -> Plan:
     """Plan a motion of the end effector from where the arm is; see :func:`planner.plan`."""
     group, q = loop.group, _measured(loop)
+    if not isinstance(group.arm, Arm):
+        raise ArmError("", "goals of the end effector are for planar arms: send a trajectory")
     start = start_point(loop)[0]
     start[group.locked] = q[group.locked]
     return plan(

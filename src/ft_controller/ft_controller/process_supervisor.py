@@ -27,38 +27,15 @@ from dataclasses import dataclass
 from ft_controller import processor
 from ft_controller.dynamics import make_links
 from ft_controller.memory import Block, read_only
-from ft_controller.messages import Layout
+from ft_controller.messages import Layout, Setup
 from ft_controller.scheduling import PROCESSORS, raise_thread
 
-__all__ = ["Setup", "main"]
+__all__ = ["main"]
 
 _PR_SET_PDEATHSIG, _PR_SET_NAME, _PR_SET_TIMERSLACK = 1, 15, 29
 _MCL_CURRENT, _MCL_ONFAULT = 1, 4
 _HEALTHY_S = 10.0  # alive for so long: the next restart is quick again
 _HEARTBEAT_S = 0.1  # a sign of life at least this often
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What a process supervisor has to know, beside memory and generations.
-
-    Attributes:
-        p: Number of processors.
-        n: Number of joints.
-        links: The arm, one row for each link.
-        restart: Start dead processors again.
-        restart_delay: First delay before that; doubles with each one [s].
-        restart_delay_max: The longest delay [s].
-        priority: Real-time priority of the processors; 0: ordinary scheduling.
-    """
-
-    p: int
-    n: int
-    links: list[tuple[float, ...]]
-    restart: bool
-    restart_delay: float
-    restart_delay_max: float
-    priority: int
 
 
 @dataclass

@@ -14,8 +14,7 @@ import psutil
 import pytest
 
 from ft_controller import Arm, memory
-from ft_controller.messages import Layout
-from ft_controller.process_supervisor import Setup
+from ft_controller.messages import Layout, Setup
 
 SETUP = Setup(3, 2, Arm.rods(2).links.tolist(), True, 0.001, 0.001, 0)
 
@@ -45,7 +44,7 @@ class Protocol:
     def send(self, message):
         self.channel.send(json.dumps(message).encode())
 
-    def until(self, condition, seconds=60.0):
+    def until(self, condition, seconds=180.0):
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end and self.process.poll() is None

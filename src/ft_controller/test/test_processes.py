@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from ft_controller import Arm, ReplicaError
-from ft_controller.process_supervisor import Setup
+from ft_controller.messages import Setup
 from ft_controller.processes import ReplicaProcesses
 
 
@@ -27,7 +27,7 @@ def setup(**changes):
     return Setup(**{**usual, **changes})
 
 
-def until(condition, seconds=60.0):
+def until(condition, seconds=180.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["random_urdf"]
 
 
-def _text(values: object) -> str:
-    return " ".join(repr(float(x)) for x in np.ravel(values))
+def _text(values: NDArray[np.float64]) -> str:
+    return " ".join(repr(float(x)) for x in values)
 
 
 def random_urdf(seed: int, n: int) -> str:
