@@ -14,6 +14,11 @@ pytest_plugins = ["kin_testing.fixtures"]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# SIGTERM is like Ctrl-C: what tests have started is ended in good order. Children that are forked
+# have the usual answer to it.
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
+
 # The first example of a test may compile a kernel, and the machine is shared: no deadlines. CI sees
 # the same examples each time; people see new ones.
 settings.register_profile(
@@ -43,14 +48,20 @@ _WAITING = (
     "src/kin_testing/test/test_fuzz.py",
 )
 
-#: Packages whose tests compile the same kernels, so that one worker has each of them; then the
-#: longest files. All other files come last.
-_COMPUTING = ("src/continuum_ik/", "src/gpu_kinematics/", "src/kin_solvers/", "src/hier_ik/")
+#: Packages whose tests share kernels that only they use, so that one worker has each of them; then
+#: the longest files. All other files come last.
+_COMPUTING = ("src/continuum_ik/", "src/hier_ik/", "src/gpu_kinematics/")
 _LONG = (
+    "src/kin_solvers/test/test_solve.py",
+    "src/kin_solvers/test/test_schedule.py",
+    "src/kin_solvers/test/test_components.py",
+    "src/kin_solvers/test/test_dask.py",
     "src/kin_tools/test/test_setup_workspace.py",
+    "src/kin_solvers/",
     "launch/test/test_hosts.py",
+    "launch/",
     "docker/",
-    "src/ft_controller/test/test_stepped_loop.py",
+    "src/ft_controller/",
 )
 
 #: Tests of the whole stack, which run one after the other. Last those that share one stack: it is

@@ -129,10 +129,7 @@ def _stages(bench: Bench, rates: dict[str, float]) -> None:
         def follow(
             stage: int = stage, n: int = n, guess=guess, lengths=lengths, solutions=solutions
         ) -> None:
-            if stage == 4:
-                tutorial.run_stage_threads(guess.copy(), path[:n], 1e-6, lengths, solutions)
-            else:
-                tutorial.run_stage(stage, guess.copy(), path[:n], 1e-6, lengths, solutions)
+            tutorial.run_stage(stage, guess.copy(), path[:n], 1e-6, lengths, solutions)
 
         rate = n / bench.interleave({"stage": follow}, repeats=5, warmup=1)["stage"].median
         bars.append((f"{stage}. {name}", rate))

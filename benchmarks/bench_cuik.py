@@ -9,15 +9,13 @@ import subprocess
 import sys
 import threading
 import time
-import venv
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.baselines.cuik_adversarial import run as run_adversarial
 from benchmarks.baselines.cuik_completeness import campaign
-from benchmarks.harness import Bench
+from benchmarks.harness import Bench, peer_python
 from kin_core.task import Task
 from kin_solvers import (
     Constant,
@@ -26,8 +24,10 @@ from kin_solvers import (
     Motion,
     Settings,
     Variable,
+    arm_from_dh,
     library,
     solve,
+    solve_all_ik,
 )
 from kin_solvers.fast import FastSearch
 from kin_solvers.mechanism import translation
@@ -53,6 +53,7 @@ def main(bench: Bench) -> None:
     """Measure everything."""
     bennett_ms = bennett(bench)
     md6r_ms = six_r(bench)
+    all_ik(bench)
     reduced(bench)
     curves(bench)
     threads(bench)
@@ -148,6 +149,52 @@ def six_r(bench: Bench) -> float:
         sample = bench.interleave({name: lambda a=arm: a.run(a.initial(), BOXES, GO)}, repeats=5)
         bench.result(f"{name}_ms", sample[name].median * 1e3, "ms")
     return milliseconds
+
+
+def arms() -> dict[str, Mechanism]:
+    """Arms of six joints, by the keys of their figures."""
+    half, third = math.pi / 2.0, math.pi / 3.0
+    return {
+        "puma": library.get("puma560"),
+        "ur5": library.get("ur5"),
+        "jaco2": arm_from_dh(
+            "jaco2", [0.0, 0.41, 0.0, 0.0, 0.0, 0.0], [half, math.pi, half, third, third, math.pi],
+            [0.2755, 0.0, -0.0098, -0.25008, -0.08556, -0.20278],
+        ),
+        "crx": arm_from_dh(
+            "crx10ia", [0.0, 0.54, 0.0, 0.0, 0.0, 0.0],
+            [-half, math.pi, -half, half, -half, math.pi], [0.245, 0.0, 0.0, -0.54, 0.15, -0.16],
+        ),
+        "6r": arm_from_dh(  # the 6R of Manseur and Doty
+            "general", [1.0, 0.0, 1.5, 0.0, 1.1353, 0.3],
+            [0.0175, half, 0.0175, half, 1.4716, half], [0.0106, 0.0, 0.2, 0.0, 0.0, 0.1049],
+        ),
+    }  # fmt: skip
+
+
+def all_ik(bench: Bench) -> None:
+    """All IK at random poses, with proofs and all that an answer holds: CPU time of one thread."""
+    poses = 40 if bench.quick else 200
+    rows = []
+    for key, arm in arms().items():
+        rng = np.random.default_rng(2026)
+        # The closing constant stands last in the loop: without it the product is the tip's pose.
+        free = arm.with_target(np.eye(4))
+        targets = [free.product(0, q) for q in rng.uniform(-math.pi, math.pi, (poses, 6))]
+        solve_all_ik(arm.with_target(targets[0]))
+        times, answers, open_lists = [], 0, 0
+        for target in targets:
+            started = time.thread_time()
+            found = solve_all_ik(arm.with_target(target))
+            times.append(time.thread_time() - started)
+            answers += found.postures
+            open_lists += not found.complete
+        median, high = (1e3 * float(np.quantile(times, part)) for part in (0.5, 0.9))
+        bench.result(f"allik_{key}_ms", median, "ms", f"{poses} random poses, with proofs")
+        rows.append([key, f"{median:.2f}", f"{high:.2f}", answers, open_lists])
+    bench.table(
+        "All IK with proofs", ["arm", "median ms", "p90 ms", "postures", "not separated"], rows
+    )
 
 
 def reduced(bench: Bench) -> None:
@@ -374,7 +421,7 @@ def codac(bench: Bench, bennett_ms: float, md6r_ms: float) -> None:
     """Codac's HC4 contractors with bisection, in an environment of its own; 0 without --peers."""
     ratios = {"bennett_ratio_vs_codac": 0.0, "md6r_ratio_vs_codac": 0.0}
     if bench.peers:
-        python = _codac_environment()
+        python = peer_python(bench, "codac", ["codac==2.1.2", "numpy"])
         for key, name, ours in (
             ("bennett_ratio_vs_codac", "bennett", bennett_ms),
             ("md6r_ratio_vs_codac", "manseur_doty", md6r_ms),
@@ -397,14 +444,3 @@ def codac(bench: Bench, bennett_ms: float, md6r_ms: float) -> None:
             bench.result(f"{name}_codac_ms", answer["seconds"] * 1e3, "ms", str(answer))
     for key, value in ratios.items():
         bench.result(key, value, "", "" if bench.peers else "run with --peers")
-
-
-def _codac_environment() -> Path:
-    home = Path(__file__).resolve().parent.parent / ".peers" / "codac"
-    python = home / "bin" / "python"
-    if not python.exists():
-        venv.create(home, with_pip=True)
-        subprocess.run(
-            [str(python), "-m", "pip", "install", "-q", "codac==2.1.2", "numpy"], check=True
-        )
-    return python

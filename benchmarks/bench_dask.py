@@ -30,8 +30,8 @@ def sigma_for(mechanism: Mechanism, seconds: float) -> float:
 
     The number of boxes of a surface grows with the square of their number along an edge.
     """
-    sigma = 0.15
-    solve(mechanism, Settings(sigma=0.35, certify=False))  # loads the kernels
+    sigma = 0.08
+    solve(mechanism, Settings(sigma=0.15, certify=False))  # loads the kernels
     start = time.perf_counter()
     solve(mechanism, Settings(sigma=sigma, certify=False))
     return sigma * min(1.0, (time.perf_counter() - start) / seconds) ** 0.5

@@ -317,25 +317,24 @@ def draw(random: np.random.Generator, kind: str, p: int, elements: int) -> Fault
     return Fault(who, kind, start, start + length, element, size, int(random.integers(2**31)))
 
 
-def trial(fieldwork: Field, kind: str, count: Count, ticks: int = 14) -> None:
+def watch(fieldwork: Field, ticks: int) -> tuple[int, int, State]:
+    """Ticks with a wrong torque, ticks without a quorum, and the state in the end."""
+    wrong = held = 0
+    for _ in range(ticks):
+        result, right = fieldwork.tick()
+        wrong += result.voted and not right
+        held += not result.voted
+    return wrong, held, result.state
+
+
+def trial(fieldwork: Field, kind: str, count: Count) -> None:
     """Inject one fault and watch."""
     group = fieldwork.group
     fault = draw(fieldwork.random, kind, group.p, group.layout.data)
     fieldwork.place()
     group.inject(fault, fieldwork.t)
     before = group.errors
-    wrong = held = 0
-    stopped = False
-    length = ticks
-    if kind == "colluding":
-        length = 24
-    for _ in range(length):
-        result, right = fieldwork.tick()
-        if result.voted:
-            wrong += not right
-        else:
-            held += 1
-        stopped |= result.state in (State.RAMP, State.STOPPED)
+    wrong, held, state = watch(fieldwork, 24 if kind == "colluding" else 14)
     blamed = np.flatnonzero(group.errors > before)
     named = bool(set(fault.processors).intersection(blamed.tolist()))
     seen = group.processors()
@@ -351,7 +350,7 @@ def trial(fieldwork: Field, kind: str, count: Count, ticks: int = 14) -> None:
         count.without_effect += not named
     elif wrong == 0:
         count.safe += 1
-        count.not_stopped += result.state != State.STOPPED
+        count.not_stopped += state != State.STOPPED
     settle(group, fieldwork.t)
 
 
@@ -468,21 +467,9 @@ def last_two(work: Field, trials: int) -> Count:
     for _ in range(trials):
         work.place()
         who = [int(x) for x in work.random.permutation(4)]
-        group.inject(
-            [
-                Fault((who[0],), "wrong_element", 0.0, 1.0, 20, 1.0),
-                Fault((who[1],), "wrong_element", 0.003, 1.0, 21, 1.0),
-                Fault((who[2],), "wrong_element", 0.006, 1.0, 22, 1.0),
-            ],
-            work.t,
-        )
-        wrong = held = 0
-        state = State.RUN
-        for _ in range(30):
-            result, right = work.tick()
-            wrong += result.voted and not right
-            held += not result.voted
-            state = result.state
+        faults = [Fault((who[k],), "wrong_element", 0.003 * k, 1.0, 20 + k, 1.0) for k in range(3)]
+        group.inject(faults, work.t)
+        wrong, _, state = watch(work, 30)
         count.injected += 1
         count.wrong += wrong > 0
         count.safe += state == State.STOPPED and not wrong

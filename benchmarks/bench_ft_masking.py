@@ -21,6 +21,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from benchmarks.harness import Bench
 from ft_controller import Arm, Fault, ReplicaGroup, Timing, voting
 from ft_controller.fault_injection import accused_by
 from ft_controller.scheduling import SIMULATOR, VOTER
+from kin_tools.guard import die_with_parent
 
 TICKS = 1_000_000
 STEP = 31  # of the model: every so many-th case; no divisor of the number of choices anywhere
@@ -175,7 +177,9 @@ def load(disturbed: bool) -> Iterator[None]:
     commands = [["-S", "-c", BURN] for _ in range(2 * (os.cpu_count() or 1))]
     if disturbed:
         commands += [["-c", DISTURB, str(PRIORITY), str(rank)] for rank in (SIMULATOR, VOTER + 1)]
-    running = [subprocess.Popen([sys.executable, *command]) for command in commands]
+    # Should this process be killed, nothing may go on burning the machine.
+    dying = partial(die_with_parent, os.getpid())
+    running = [subprocess.Popen([sys.executable, *c], preexec_fn=dying) for c in commands]  # noqa: PLW1509
     try:
         yield
     finally:

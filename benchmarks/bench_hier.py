@@ -12,22 +12,20 @@ from __future__ import annotations
 import ctypes
 import json
 import math
-import os
 import subprocess
 import sys
 import tempfile
 import time
-import venv
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Bench, Sample
-from hier_ik import Solver, decompose, tower
+from benchmarks.closed_robots import ROBOTS
+from benchmarks.harness import Bench, Sample, peer_python, plain_environment
+from hier_ik import LoopCloser, Solver, decompose, tower
 from hier_ik.bodies import pose_rows, unpack
 
-_ROOT = Path(__file__).resolve().parent.parent
 #: Other people's programs that peers_hier.py knows.
 PEERS = ("placo", "mujoco", "pinocchio", "mink")
 
@@ -59,6 +57,8 @@ def main(bench: Bench) -> None:
     _fifteen_blocks(bench)
     _over_blocks(bench)
     _steps_and_decomposition(bench)
+    _closer(bench)
+    _service(bench)
     if bench.peers:
         _peers(bench)
     else:
@@ -180,9 +180,110 @@ def _steps_and_decomposition(bench: Bench) -> None:
         bench.result(f"decompose_ms_{n}", 1e3 * times["decompose"].median, "ms")
 
 
+def _closer(bench: Bench) -> None:
+    """Steps of the loop closer at 1 kHz along smooth motions, and random ones back and forth."""
+    rows, random = [], 20_000 if bench.quick else 200_000
+    taken = changed = 0
+    for name, make in ROBOTS.items():
+        linkage, actuated = make()
+        closer = LoopCloser(linkage, actuated)
+        index = [closer.names.index(n) for n in actuated]
+        start = closer.positions[index]
+        rng = np.random.default_rng(0)
+        slides = np.array([linkage.joints[n].type == "prismatic" for n in actuated])
+        reach = np.where(slides, 0.03 * np.abs(start), 0.2)
+        rate, phase = rng.uniform(0.5, 1.5, (2, len(start))) * 2 * math.pi
+        seconds = np.arange(1000)[:, None] * 1e-3
+        path = start + reach * (np.sin(rate * seconds + phase) - np.sin(phase))
+        path = np.vstack([path, path[::-1]])
+        closer.close(start)
+
+        def steps(closer: LoopCloser = closer, path: Any = path) -> None:
+            closer.follow(path)
+
+        def calls(closer: LoopCloser = closer, path: Any = path) -> None:
+            for row in path[:200]:
+                closer.close(row)
+            closer.follow(path[199::-1])
+
+        times = bench.interleave({"steps": steps, "calls": calls}, 9)
+        step = 1e6 * times["steps"].median / len(path)
+        call = (1e6 * times["calls"].median - 200 * step) / 200
+        # Random steps about the start: on one branch, the same actuators give the same posture.
+        home = closer.close(start).positions
+        for _ in range(random // 1000 // len(ROBOTS)):
+            walk = start + reach * rng.uniform(-0.5, 0.5, (1000, len(start)))
+            taken += closer.follow(walk)[1]
+            back = closer.close(start)
+            changed += int(np.abs(back.positions - home).max() > 1e-6)
+        state = closer.close(start)
+        freedoms = len(closer.names)
+        rows.append((name, freedoms, len(actuated), step, call, state.margin, state.residual))
+        if name == "biped":
+            bench.result("closer_us_biped", step, "us", "per step in a compiled loop; floor 10")
+            bench.result("closer_call_us_biped", call, "us", "per call from Python; floor 15")
+    bench.table(
+        "loop closer, one step",
+        ("robot", "freedoms", "actuated", "us", "us from Python", "margin", "residual"),
+        rows,
+    )
+    bench.result("closer_random_steps", taken, "", "steps of up to 0.2 rad")
+    bench.result("closer_branch_changes", changed, "", "floor 0")
+
+
+def _service(bench: Bench) -> None:
+    """hier_ik/solve of the tower over DDS, in turn with an empty node that answers the same."""
+    import rclpy
+    from kin_interfaces.msg import HierGoal, HierProblem
+    from kin_interfaces.srv import SolveHierIK
+    from rclpy.executors import SingleThreadedExecutor
+    from rclpy.serialization import serialize_message
+
+    from kin_ros.client import Client
+
+    goal = HierGoal(name="drag", priority=-1)
+    goal.target.position.x, goal.target.position.z = 0.4, 11.6
+    request = SolveHierIK.Request(problem=HierProblem(goals=[goal]))
+    runs = [sys.executable, "-c", "import sys; from hier_ik.node import main; sys.exit(main())"]
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    executor = SingleThreadedExecutor(context=context)
+    client = Client(rclpy.create_node("bench_hier", context=context), executor)
+    executor.add_node(client.node)
+    processes = [subprocess.Popen(runs)]
+
+    def ask(name: str) -> Any:
+        return client.call(name, SolveHierIK, request, wait=300.0, timeout=60.0)
+
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            answer = ask("/hier_ik/solve")
+            if answer.status.code != 0:
+                raise RuntimeError(answer.status.message)
+            Path(folder, "answer").write_bytes(serialize_message(answer))
+            service = ["/echo/solve", "kin_interfaces/srv/SolveHierIK", "answer"]
+            Path(folder, "index.json").write_text(json.dumps({"services": [service], "topics": []}))
+            echo = [sys.executable, "-m", "benchmarks.echo_node", folder]
+            processes.append(subprocess.Popen(echo))
+            times = bench.interleave(
+                {"echo": lambda: ask("/echo/solve"), "node": lambda: ask("/hier_ik/solve")},
+                repeats=300, warmup=20,
+            )  # fmt: skip
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait(10.0)
+        executor.shutdown()
+        context.try_shutdown()
+    bench.result("solve_service_ms", 1e3 * times["node"].median, "ms", "tower of 15 blocks")
+    ratio = times["echo"].ratio(times["node"])
+    bench.result("solve_service_ratio", ratio, "", "hier_ik/solve / empty node; floor 2.5")
+
+
 def _peers(bench: Bench) -> None:
     """The same tower in other people's programs, in turn with ours."""
-    python = _environment(bench)
+    python = peer_python(bench, "hier", ["placo", "mujoco", "pin", "mink", "numpy", "scipy"])
     ours = Drag(15, "hierarchical")
     ours.run(100)
     with tempfile.TemporaryDirectory() as folder:
@@ -190,7 +291,7 @@ def _peers(bench: Bench) -> None:
         data.write_text(json.dumps(_plain(Drag(15, "flat_structured").solver)))
         with subprocess.Popen(
             [python, str(Path(__file__).parent / "peers_hier.py"), str(data)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=_plain_environment(),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=plain_environment(),
         ) as process:  # fmt: skip
             notes, times, left = _rounds(bench, process, ours)
     us = {name: 1e6 * sample.median for name, sample in times.items()}
@@ -208,27 +309,6 @@ def _peers(bench: Bench) -> None:
         ("solver", "us", "times ours", "closures left", "goal left", "what"),
         rows,
     )
-
-
-def _environment(bench: Bench) -> Path:
-    """The Python of .peers/hier, made at the first use."""
-    place = _ROOT / ".peers" / "hier"
-    python = place / "bin" / "python"
-    if not (place / ".ready").exists():
-        bench.say("making .peers/hier (placo, mujoco, pinocchio, mink) ...")
-        venv.EnvBuilder(with_pip=True, clear=True).create(place)
-        install = [python, "-m", "pip", "install", "--quiet"]
-        packages = ["placo", "mujoco", "pin", "mink", "numpy", "scipy"]
-        subprocess.run([*install, *packages], check=True, env=_plain_environment())
-        (place / ".ready").touch()
-    return python
-
-
-def _plain_environment() -> dict[str, str]:
-    """Ours without what would bring our packages into theirs, and with one BLAS thread."""
-    ours = ("PYTHONPATH", "LD_LIBRARY_PATH", "AMENT_PREFIX_PATH", "VIRTUAL_ENV")
-    kept = {key: value for key, value in os.environ.items() if key not in ours}
-    return kept | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def _rounds(

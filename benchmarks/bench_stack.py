@@ -30,6 +30,7 @@ import rclpy
 from domain_coordinator import domain_id
 from geometry_msgs.msg import PoseStamped
 from kin_interfaces.msg import FtStatus
+from moveit_msgs.srv import GetPositionIK
 from rclpy.context import Context
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
@@ -39,13 +40,15 @@ from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 
 from benchmarks.harness import Bench
-from kin_bags.ask import read_exchanges
+from benchmarks.stack_doors import count_doors, ik_question, tf_share
+from kin_bags.ask import AskedQuestion, read_exchanges
 from kin_core.errors import KinError
 from kin_core.yamls import load_yaml
 from kin_ros.client import Client, open_client
 from kin_ros.executor import make_executor
-from kin_ros.messages import fill, find_type, to_plain
+from kin_ros.messages import find_message, find_type, to_plain
 from kin_ros.qos import COMMAND, STATE
+from kin_ros.status import outcome_of
 from kin_testing.fuzz import (
     FuzzReport,
     fuzz_action,
@@ -53,43 +56,15 @@ from kin_testing.fuzz import (
     fuzz_service,
     fuzz_topic,
 )
-from kin_testing.running_stack import RunningStack, find_message, running_stack
+from kin_testing.running_stack import RunningStack, running_stack
 
-#: One request for each system, small enough that what ROS takes shows beside it.
+#: The service of each system whose round trips are measured: a small request, so that what ROS
+#: takes shows beside it.
 LATENCY = {
-    "continuum": (
-        "/continuum_ik/solve_ik",
-        "kin_interfaces/srv/SolveContinuumIK",
-        {"poses": [{"position": {"x": 0.0, "y": 0.02, "z": 0.48}, "orientation": {"w": 1.0}}]},
-    ),
-    "delta": (
-        "/gpu_kinematics/solve_delta",
-        "kin_interfaces/srv/SolveDelta",
-        {"operation": 1, "count": 1, "data": [0.004, 0.003, -0.054]},
-    ),
-    "cuik": (
-        "/kin_solvers/solve_all_ik",
-        "kin_interfaces/srv/SolveAllIK",
-        {
-            "arm": "puma560",
-            "pose": {"position": {"x": 0.4, "y": 0.15, "z": 0.3}, "orientation": {"w": 1.0}},
-        },
-    ),
-    "hier": (
-        "/hier_ik/solve",
-        "kin_interfaces/srv/SolveHierIK",
-        {
-            "problem": {
-                "goals": [
-                    {
-                        "name": "drag",
-                        "target": {"position": {"x": 0.8, "z": 11.6}, "orientation": {"w": 1.0}},
-                        "priority": -1,
-                    }
-                ]
-            }
-        },
-    ),
+    "continuum": "/continuum_ik/solve_ik",
+    "delta": "/gpu_kinematics/solve_delta",
+    "cuik": "/kin_solvers/solve_all_ik",
+    "hier": "/hier_ik/solve",
 }
 IDLE = {
     "ft": "false",
@@ -105,7 +80,7 @@ EVERY_SERVICE = Path(__file__).with_name("every_service.yaml")
 
 def main(bench: Bench) -> None:
     """Run all parts, or those that KINSTACK_STACK_PARTS names."""
-    chosen = os.environ.get("KINSTACK_STACK_PARTS", "executor,latency,soak,fuzz")
+    chosen = os.environ.get("KINSTACK_STACK_PARTS", "executor,latency,doors,soak,fuzz")
     parts = set(chosen.split(","))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -115,10 +90,14 @@ def main(bench: Bench) -> None:
             bench.say("starting the nodes without demos ...")
             with running_stack(folder / "idle.log", IDLE, timeout=600.0) as stack:
                 latency(bench, stack, folder)
-        if parts & {"soak", "fuzz"}:
+                ik_door(bench, stack, folder)
+        if parts & {"doors", "soak", "fuzz"}:
             bench.say("starting the full stack ...")
             with running_stack(folder / "full.log", timeout=600.0) as stack:
                 status_rate(bench, stack)
+                if "doors" in parts:
+                    tf_share(bench, stack)
+                    count_doors(bench, stack)
                 if "soak" in parts:
                     soak(bench, stack)
                 if "fuzz" in parts:
@@ -205,27 +184,65 @@ def executors(bench: Bench) -> None:
 def echo(stack: RunningStack, folder: Path) -> Iterator[dict[str, str]]:
     """An empty node that gives the same answers; yields the names of its services."""
     services, names = [], {}
-    for system, (service, kind, values) in LATENCY.items():
-        answer = call(stack.client, service, kind, values)
-        if answer.status.code != 0:
-            raise RuntimeError(f"{service}: {answer.status.message}")
+    asked = measured()
+    for system, question in asked.items():
+        answer = call(stack.client, question)
+        outcome = outcome_of(answer)
+        if not outcome.good:
+            raise RuntimeError(f"{question.exchange.name}: {outcome.message}")
         (folder / system).write_bytes(serialize_message(answer))
         names[system] = f"/echo/{system}"
-        services.append((names[system], kind, system))
-    lengths = lengths_like(call(stack.client, *LATENCY["continuum"]))
+        services.append((names[system], question.exchange.kind, system))
+    lengths = lengths_like(call(stack.client, asked["continuum"]))
     (folder / "lengths").write_bytes(serialize_message(lengths))
     pose, joints = "geometry_msgs/msg/PoseStamped", "sensor_msgs/msg/JointState"
     topics = [("/echo/target", pose, "/echo/joint_states", joints, "lengths")]
+    with empty_node(stack, folder, services, topics):
+        yield names
+
+
+@contextlib.contextmanager
+def empty_node(
+    stack: RunningStack, folder: Path, services: list[Any], topics: list[Any]
+) -> Iterator[None]:
+    """Run the echo node with these services and topics; their answers are in the folder."""
     (folder / "index.json").write_text(json.dumps({"services": services, "topics": topics}))
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.echo_node", str(folder)],
         env={**psutil.Process().environ(), "ROS_DOMAIN_ID": str(domain(stack))},
     )
     try:
-        yield names
+        yield
     finally:
         process.terminate()
         process.wait(10.0)
+
+
+def ik_door(bench: Bench, stack: RunningStack, folder: Path) -> None:
+    """Inverse kinematics of a 6R arm the way MoveIt asks, in turn with an empty node."""
+    service = "/kin_solvers/compute_ik"
+    if service not in stack.client.services():
+        bench.say(f"there is no {service}: ik_door_ratio is not measured")
+        return
+    request = ik_question(stack.client)
+
+    def ask(name: str) -> Any:
+        return stack.client.call(name, GetPositionIK, request, wait=30.0, timeout=PATIENCE)
+
+    answer = ask(service)
+    outcome = outcome_of(answer)
+    if not outcome.good:
+        raise RuntimeError(f"{service}: {outcome.name}: {outcome.message}")
+    (folder / "ik").write_bytes(serialize_message(answer))
+    with empty_node(stack, folder, [("/echo/ik", "moveit_msgs/srv/GetPositionIK", "ik")], []):
+        sample = bench.interleave(
+            {"echo": lambda: ask("/echo/ik"), "node": lambda: ask(service)},
+            repeats=300,
+            warmup=20,
+        )
+    ratio = sample["echo"].ratio(sample["node"])
+    times = f"{1e3 * sample['node'].median:.2f} / {1e3 * sample['echo'].median:.2f} ms"
+    bench.result("ik_door_ratio", ratio, "", f"GetPositionIK / empty node, {times}")
 
 
 def lengths_like(answer: Any) -> JointState:
@@ -241,30 +258,40 @@ def domain(stack: RunningStack) -> int:
     return int(stack.client.node.context.get_domain_id())
 
 
-def call(client: Client, service: str, kind: str, values: Any) -> Any:
-    """One round trip."""
-    found = find_type(kind, "srv")
-    request = fill(found.Request(), values)
-    return client.call(service, found, request, wait=30.0, timeout=PATIENCE)
+def call(client: Client, question: AskedQuestion, name: str = "") -> Any:
+    """One round trip; ``name`` is that of another service of the same type."""
+    exchange = question.exchange
+    return client.call(
+        name or exchange.name,
+        exchange.interface(),
+        question.request,
+        wait=30.0,
+        timeout=PATIENCE,
+    )
+
+
+def measured() -> dict[str, AskedQuestion]:
+    """The question to each system whose round trips are measured, the first one to its service."""
+    asked = {question.exchange.name: question for question in reversed(questions())}
+    return {system: asked[service] for system, service in LATENCY.items()}
 
 
 def latency(bench: Bench, stack: RunningStack, folder: Path) -> None:
     """Round trips through each node, in turn with the empty node."""
     rows = []
     with echo(stack, folder) as names:
-        for system, (service, kind, values) in LATENCY.items():
-            found = find_type(kind, "srv")
-            request = fill(found.Request(), values)
+        for system, question in measured().items():
+            service = question.exchange.name
             inside: list[float] = []
 
-            def through(name: str, found: Any = found, request: Any = request) -> Any:
-                return stack.client.call(name, found, request, wait=30.0, timeout=PATIENCE)
+            def real(question: Any = question, inside: list[float] = inside) -> None:
+                inside.append(call(stack.client, question).status.solve_time)
 
-            def real(service: str = service, inside: list[float] = inside) -> None:
-                inside.append(through(service).status.solve_time)
+            def empty(question: Any = question, name: str = names[system]) -> None:
+                call(stack.client, question, name)
 
             sample = bench.interleave(
-                {"echo": lambda name=names[system]: through(name), "node": real},
+                {"echo": empty, "node": real},
                 repeats=300 if system != "cuik" else 60,
                 warmup=20,
             )
@@ -274,8 +301,9 @@ def latency(bench: Bench, stack: RunningStack, folder: Path) -> None:
                 bench.result("continuum_service_latency_ratio", ratio, "", service)
             else:
                 bench.result(f"{system}_latency_ratio", ratio, "", f"{service} / empty node")
-            node_rate = rate(stack.client, service, found, request, bench.quick)
-            echo_rate = rate(stack.client, names[system], found, request, bench.quick)
+            node_rate, echo_rate = (
+                rate(stack.client, question, name, bench.quick) for name in (service, names[system])
+            )
             bench.result(
                 f"{system}_rate_hz", node_rate, "1/s", "highest rate held, 4 open requests"
             )
@@ -351,9 +379,10 @@ def tracking(bench: Bench, stack: RunningStack) -> tuple[Any, ...]:
     )
 
 
-def rate(client: Client, service: str, kind: Any, request: Any, quick: bool) -> float:
+def rate(client: Client, question: AskedQuestion, service: str, quick: bool) -> float:
     """Answers per second with four requests open all the time."""
-    caller = client.node.create_client(kind, service)
+    caller = client.node.create_client(question.exchange.interface(), service)
+    request = question.request
     client.spin_until(caller.service_is_ready, 30.0)
     seconds = 0.5 if quick else 3.0
     start = time.monotonic()
@@ -421,8 +450,9 @@ class Soaker(threading.Thread):
                 except KinError as error:
                     self.lost.append(f"{service}: {error}")
                     continue
-                if answer.status.code != 0:
-                    self.failed.append(f"{service}: {answer.status.message}")
+                outcome = outcome_of(answer)
+                if not outcome.good:
+                    self.failed.append(f"{service}: {outcome.message}")
 
 
 def soak(bench: Bench, stack: RunningStack) -> None:

@@ -15,8 +15,10 @@ import math
 import os
 import platform
 import statistics
+import subprocess
 import sys
 import time
+import venv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Bench", "Result", "Sample", "machine"]
+__all__ = ["Bench", "Result", "Sample", "machine", "peer_python", "plain_environment"]
 
 _PACKAGES = ("numpy", "numba", "scipy", "ros-rclpy", "cupy-cuda13x", "pin")
 
@@ -199,17 +201,31 @@ class Bench:
         rows = [(r.key, r.value, r.unit, r.note) for r in self.results]
         self.table(f"{self.name}: results", ("key", "value", "unit", "note"), rows)
 
-    def answer(self) -> dict[str, Any]:
-        """Return the JSON object."""
-        return {
-            "bench": self.name,
-            "machine": machine(),
-            "results": {r.key: r.value for r in self.results},
-        }
-
     def json_line(self) -> str:
-        """Return the JSON object as one line."""
-        return json.dumps(self.answer(), allow_nan=False)
+        """Return the answer as one line of JSON."""
+        results = {r.key: r.value for r in self.results}
+        answer = {"bench": self.name, "machine": machine(), "results": results}
+        return json.dumps(answer, allow_nan=False)
+
+
+def peer_python(bench: Bench, name: str, packages: Sequence[str]) -> Path:
+    """The Python of .peers/NAME, which has other people's packages; made at the first use."""
+    place = Path(__file__).resolve().parent.parent / ".peers" / name
+    python = place / "bin" / "python"
+    if not (place / ".ready").exists():
+        bench.say(f"making .peers/{name} ({', '.join(packages)}) ...")
+        venv.EnvBuilder(with_pip=True, clear=True).create(place)
+        install = [str(python), "-m", "pip", "install", "--quiet", *packages]
+        subprocess.run(install, check=True, env=plain_environment())
+        (place / ".ready").touch()
+    return python
+
+
+def plain_environment() -> dict[str, str]:
+    """Ours without what would bring our packages into theirs, and with one BLAS thread."""
+    ours = ("PYTHONPATH", "LD_LIBRARY_PATH", "AMENT_PREFIX_PATH", "VIRTUAL_ENV")
+    kept = {key: value for key, value in os.environ.items() if key not in ours}
+    return kept | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def _cell(value: Any) -> str:

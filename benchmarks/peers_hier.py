@@ -155,23 +155,55 @@ def damped_step(J, e):
     return -scipy.linalg.cho_solve(factor, J.T @ e, check_finite=False)
 
 
-class Mujoco:
-    """Site Jacobians of MuJoCo, a damped least-squares step in numpy."""
+class LeastSquares:
+    """A damped least-squares step in numpy over the Jacobians that a library gives.
+
+    A library says where the frames of both sides of all closures are, (n, 3, 3) and (n, 3) each,
+    and how they move with the joints, in world axes: (n, 6, joints), b less a.
+    """
+
+    def __init__(self, tower, frame):
+        """Number the frames; ``frame`` is the library's number of a name."""
+        self.tower = tower
+        closures = range(len(tower.closures))
+        self.a, self.b = ([frame(f"{side}{i}") for i in closures] for side in "ab")
+        keep = [[c["mask"] >> k & 1 for k in range(6)] for c in tower.closures]
+        self.keep = np.flatnonzero(np.array(keep).ravel())
+        self.goal = tower.closures.index(tower.goal)
+
+    def step(self, D, n):
+        """The change of the joints at position n."""
+        (Ra, pa), (Rb, pb) = self.frames()
+        Rt = Ra.transpose(0, 2, 1)
+        dp = pb - pa
+        dp[self.goal] = pb[self.goal] - self.tower.target(n)
+        J = (Rt[:, None] @ D.reshape(len(dp), 2, 3, -1)).reshape(6 * len(dp), -1)
+        e = np.concatenate([(Rt @ dp[:, :, None])[:, :, 0], vee(Rt @ Rb)], axis=1).ravel()
+        return damped_step(J[self.keep], e[self.keep])
+
+    def left(self, n):
+        """Residuals of the frames where they are."""
+        return residuals(self.tower, *(list(zip(*side, strict=True)) for side in self.frames()), n)
+
+
+class Mujoco(LeastSquares):
+    """Site Jacobians of MuJoCo."""
 
     def __init__(self, tower):
         import mujoco
 
-        self.mj, self.tower = mujoco, tower
+        self.mj = mujoco
         self.note = f"mujoco {mujoco.__version__}: site Jacobians, numpy Cholesky step"
         self.model = m = mujoco.MjModel.from_xml_string(tower.mjcf())
+        super().__init__(tower, lambda name: m.site(name).id)
         self.data = mujoco.MjData(m)
         self.data.qpos[:] = tower.q
-        closures = range(len(tower.closures))
-        self.a, self.b = ([m.site(f"{s}{i}").id for i in closures] for s in "ab")
-        self.jac = np.zeros((len(closures), 2, 6, m.nv))
-        keep = [[c["mask"] >> k & 1 for k in range(6)] for c in tower.closures]
-        self.keep = np.flatnonzero(np.array(keep).ravel())
-        self.goal = tower.closures.index(tower.goal)
+        self.jac = np.zeros((len(self.a), 2, 6, m.nv))
+
+    def frames(self):
+        """Rotations and positions of both sides."""
+        R, p = self.data.site_xmat.reshape(-1, 3, 3), self.data.site_xpos
+        return (R[self.a], p[self.a]), (R[self.b], p[self.b])
 
     def iterate(self, n):
         """One iteration at position n."""
@@ -182,49 +214,35 @@ class Mujoco:
             ja, jb = self.jac[i]
             mj.mj_jacSite(m, d, ja[:3], ja[3:], a)
             mj.mj_jacSite(m, d, jb[:3], jb[3:], b)
-        R = d.site_xmat.reshape(-1, 3, 3)
-        Rt = R[self.a].transpose(0, 2, 1)
-        dp = d.site_xpos[self.b] - d.site_xpos[self.a]
-        dp[self.goal] = d.site_xpos[self.b[self.goal]] - self.tower.target(n)
-        D = (self.jac[:, 1] - self.jac[:, 0]).reshape(len(dp), 2, 3, -1)
-        J = (Rt[:, None] @ D).reshape(-1, m.nv)
-        e = np.concatenate([(Rt @ dp[:, :, None])[:, :, 0], vee(Rt @ R[self.b])], axis=1).ravel()
-        d.qpos[:] += damped_step(J[self.keep], e[self.keep])
+        d.qpos[:] += self.step(self.jac[:, 1] - self.jac[:, 0], n)
 
     def error(self, n):
         """Residuals at the present posture."""
         self.mj.mj_kinematics(self.model, self.data)
-        R, p = self.data.site_xmat.reshape(-1, 3, 3), self.data.site_xpos
-        return residuals(
-            self.tower, [(R[i], p[i]) for i in self.a], [(R[i], p[i]) for i in self.b], n
-        )
+        return self.left(n)
 
 
-class Pinocchio:
-    """Frame Jacobians of pinocchio, a damped least-squares step in numpy."""
+class Pinocchio(LeastSquares):
+    """Frame Jacobians of pinocchio."""
 
     def __init__(self, tower):
         import pinocchio as pin
 
-        self.pin, self.tower = pin, tower
+        self.pin = pin
         self.note = f"pinocchio {pin.__version__}: frame Jacobians, numpy Cholesky step"
         self.model = pin.buildModelFromXML(tower.urdf(frames=True))
+        super().__init__(tower, lambda name: self.model.getFrameId(f"{name}_"))
         self.data = self.model.createData()
-        q = np.zeros(self.model.nq)
+        self.q = np.zeros(self.model.nq)
         for i, value in enumerate(tower.q, 1):
-            q[self.model.joints[self.model.getJointId(f"j{i}")].idx_q] = value
-        self.q = q
-        closures = range(len(tower.closures))
-        self.a, self.b = ([self.model.getFrameId(f"{s}{i}_") for i in closures] for s in "ab")
-        keep = [[c["mask"] >> k & 1 for k in range(6)] for c in tower.closures]
-        self.keep = np.flatnonzero(np.array(keep).ravel())
-        self.goal = tower.closures.index(tower.goal)
-        self.jac = np.zeros((len(closures), 6, self.model.nv))
+            self.q[self.model.joints[self.model.getJointId(f"j{i}")].idx_q] = value
+        self.jac = np.zeros((len(self.a), 6, self.model.nv))
 
-    def _poses(self):
+    def frames(self):
+        """Rotations and positions of both sides."""
         f = self.data.oMf
-        both = ([f[i].homogeneous for i in side] for side in (self.a, self.b))
-        return tuple(np.array(poses) for poses in both)
+        both = (np.array([f[i].homogeneous for i in side]) for side in (self.a, self.b))
+        return tuple((T[:, :3, :3], T[:, :3, 3]) for T in both)
 
     def iterate(self, n):
         """One iteration at position n."""
@@ -235,22 +253,12 @@ class Pinocchio:
         for i, (a, b) in enumerate(zip(self.a, self.b, strict=True)):
             self.jac[i] = pin.getFrameJacobian(m, d, b, world)
             self.jac[i] -= pin.getFrameJacobian(m, d, a, world)
-        A, B = self._poses()
-        Rt = A[:, :3, :3].transpose(0, 2, 1)
-        dp = B[:, :3, 3] - A[:, :3, 3]
-        dp[self.goal] = B[self.goal, :3, 3] - self.tower.target(n)
-        J = (Rt[:, None] @ self.jac.reshape(len(dp), 2, 3, -1)).reshape(-1, m.nv)
-        turned = vee(Rt @ B[:, :3, :3])
-        e = np.concatenate([(Rt @ dp[:, :, None])[:, :, 0], turned], axis=1).ravel()
-        self.q = self.q + damped_step(J[self.keep], e[self.keep])
+        self.q = self.q + self.step(self.jac, n)
 
     def error(self, n):
         """Residuals at the present posture."""
         self.pin.framesForwardKinematics(self.model, self.data, self.q)
-        A, B = self._poses()
-        return residuals(
-            self.tower, [(T[:3, :3], T[:3, 3]) for T in A], [(T[:3, :3], T[:3, 3]) for T in B], n
-        )
+        return self.left(n)
 
 
 class Placo:

@@ -19,6 +19,7 @@ NODES = (
     ("gpu_kinematics", "gpu_kinematics.parameters:GpuKinematicsParameters", "delta.md"),
     ("continuum_ik", "continuum_ik.node:ContinuumParameters", "continuum.md"),
     ("hier_ik", "hier_ik.node:HierParameters", "hier.md"),
+    ("robot_states", "kin_ros.robot_state_node:RobotStateParameters", "doors.md"),
     ("stack_monitor", "kin_monitor.parameters:MonitorParameters", "dashboard.md"),
     ("dashboard", "kin_dashboard.parameters:DashboardParameters", "dashboard.md"),
 )
@@ -40,12 +41,12 @@ def table(rows):
     """A Markdown table of parameters."""
     lines = ["| parameter | default | allowed | meaning |", "|---|---|---|---|"]
     for row in rows:
-        when = "" if row.changeable else " *At the start.*"
+        when = " *At the start.*" if row.spec.read_only else ""
         default = str(row.default).lower() if isinstance(row.default, bool) else row.default
         if isinstance(default, tuple):
             default = "[" + ", ".join(map(str, default)) + "]"
         shown = f"`{default}`" if default not in ("", "[]") else "none"
-        meaning = row.description.replace("|", "\\|")
+        meaning = row.spec.description.replace("|", "\\|")
         lines.append(f"| `{row.name}` | {shown} | {row.allowed} | {meaning}.{when} |")
     return "\n".join(lines) + "\n"
 
@@ -53,11 +54,11 @@ def table(rows):
 def page():
     """The text of the page."""
     common = {field.name for field in dataclasses.fields(ParameterSet)}
-    parts = [HEAD + table(describe(ParameterSet))]
+    parts = [HEAD + table(describe(ParameterSet).values())]
     for node, where, explained in NODES:
         module, _, name = where.partition(":")
         rows = describe(getattr(importlib.import_module(module), name))
-        own = [row for row in rows if row.name not in common]
+        own = [row for row in rows.values() if row.name not in common]
         parts.append(f"## {node}\n\nSee [{explained}]({explained}).\n\n{table(own)}")
     return "\n".join(parts)
 

@@ -4,35 +4,23 @@ Start the stack with ./kinstack up, then in another terminal:
 
     ./kinstack shell python examples/02_a_controller_that_outlives_its_processors.py
 
-It needs nothing of kinstack but its messages.
+It needs nothing of kinstack but its messages and visitor.py beside it.
 """
 
-import argparse
 import time
 
 import rclpy
-from kin_interfaces.msg import FtStatus, SolveStatus
+from kin_interfaces.msg import FtStatus
 from kin_interfaces.srv import InjectFault, LockJoint, MoveArm, SetController, SetJointLimits
+from visitor import visit
 
 
-def ask(node, kind, name, request, patience=60.0):
-    """Call a service and return its answer; stop with a sentence if there is none."""
-    client = node.create_client(kind, name)
-    if not client.wait_for_service(20.0):
-        raise SystemExit(f"there is no service {name}; is the stack running? (./kinstack up)")
-    future = client.call_async(request)
-    rclpy.spin_until_future_complete(node, future, timeout_sec=patience)
-    if not future.done():
-        raise SystemExit(f"{name} did not answer within {patience:g} s")
-    return future.result()
-
-
-def watch(node, heard, condition, patience=30.0):
+def watch(stack, heard, condition, patience=30.0):
     """Spin until a status fulfils a condition, and return it."""
     seen = 0
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
-        rclpy.spin_once(node, timeout_sec=0.1)
+        rclpy.spin_once(stack.node, timeout_sec=0.1)
         while seen < len(heard):
             seen += 1
             if condition(heard[seen - 1]):
@@ -46,17 +34,15 @@ def group(status):
     return [p.id for p in status.processors if status.working_set >> p.id & 1]
 
 
-def drive(node, stack):
+def drive(stack):
     """Move, break a processor on the way, and see it voted out and taken back."""
-    controller = f"{stack}/ft_controller"
+    topic = f"{stack.namespace}/ft_controller/status"
     heard = []
-    node.create_subscription(FtStatus, f"{controller}/status", heard.append, 10)
-    status = watch(node, heard, lambda s: s.state == FtStatus.RUN)
+    stack.node.create_subscription(FtStatus, topic, heard.append, 10)
+    status = watch(stack, heard, lambda s: s.state == FtStatus.RUN)
     print(f"The controller {status.controller} runs on the processors {group(status)}.")
 
-    answer = ask(node, MoveArm, f"{controller}/move_arm", MoveArm.Request(x=0.6, y=0.8))
-    if answer.status.code != SolveStatus.SUCCESS:
-        raise SystemExit(f"no way there: {answer.status.message}")
+    answer = stack.ask(MoveArm, "ft_controller/move_arm", MoveArm.Request(x=0.6, y=0.8))
     end = answer.trajectory.points[-1].time_from_start
     print(f"The arm goes to (0.6, 0.8) m in {end.sec + 1e-9 * end.nanosec:.1f} s.")
 
@@ -64,59 +50,40 @@ def drive(node, stack):
     fault = InjectFault.Request(
         processors=[1], kind="wrong_element", element=0, magnitude=5.0, duration=1.0
     )
-    answer = ask(node, InjectFault, f"{controller}/inject_fault", fault)
-    if answer.status.code != SolveStatus.SUCCESS:
-        raise SystemExit(f"no fault: {answer.status.message}")
+    stack.ask(InjectFault, "ft_controller/inject_fault", fault)
     print("Processor 1 computes nonsense from now on, for one second ...")
-    status = watch(node, heard, lambda s: not s.working_set >> 1 & 1)
+    status = watch(stack, heard, lambda s: not s.working_set >> 1 & 1)
     print(f"  voted out; {group(status)} go on, state RUN: {status.state == FtStatus.RUN}")
-    status = watch(node, heard, lambda s: s.working_set >> 1 & 1)
+    status = watch(stack, heard, lambda s: s.working_set >> 1 & 1)
     print(f"  and taken back after clean work: {group(status)}")
     print(f"Largest error of a joint now: {max(abs(e) for e in status.error):.2e} rad.")
 
     request = SetController.Request(controller=status.controller)
-    answer = ask(node, SetController, f"{controller}/set_controller", request)
+    answer = stack.ask(SetController, "ft_controller/set_controller", request)
     print(f"Still in charge: {answer.previous}.")
-    break_a_joint(node, stack)
+    break_a_joint(stack)
 
 
-def break_a_joint(node, stack):
+def break_a_joint(stack):
     """Lock the last joint, tell the controller, keep another one in tighter limits; undo it all."""
     # The controller first, and last when it is free again: a joint that jams unannounced while the
     # arm moves is a reason to stop.
-    places = (f"{stack}/ft_controller", f"{stack}/arm_simulator")
+    places = ("ft_controller", "arm_simulator")
     owners: list[int] = []
     for locked in (True, False):
         for place in places if locked else reversed(places):
             request = LockJoint.Request(joint="joint_4", locked=locked)
-            answer = ask(node, LockJoint, f"{place}/lock_joint", request)
-            if answer.status.code != SolveStatus.SUCCESS:
-                raise SystemExit(f"{place}: {answer.status.message}")
+            answer = stack.ask(LockJoint, f"{place}/lock_joint", request)
             owners = list(answer.owners) or owners
         word = "stuck: the controller goes on without it" if locked else "free again"
         print(f"Joint 4 is {word}; the processors {owners} own the joints.")
     for limit in (2.7, 2.8):
         for place in places:
             request = SetJointLimits.Request(joints=["joint_2"], lower=[-limit], upper=[limit])
-            answer = ask(node, SetJointLimits, f"{place}/set_joint_limits", request)
-            if answer.status.code != SolveStatus.SUCCESS:
-                raise SystemExit(f"{place}: {answer.status.message}")
+            stack.ask(SetJointLimits, f"{place}/set_joint_limits", request)
         print(f"Joint 2 now keeps within {limit} rad of zero.")
 
 
-def main():
-    """Ask, and show the answers."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--stack", default="", help="namespace of the stack, such as /robot1")
-    options, ros_arguments = parser.parse_known_args()
-    rclpy.init(args=ros_arguments)
-    node = rclpy.create_node("outlives", namespace="visitor")
-    try:
-        drive(node, options.stack.rstrip("/"))
-    finally:
-        node.destroy_node()
-        rclpy.shutdown()
-
-
 if __name__ == "__main__":
-    main()
+    with visit(__doc__) as stack:
+        drive(stack)

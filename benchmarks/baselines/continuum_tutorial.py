@@ -270,6 +270,15 @@ def _residual_threads(guess: Array, pE: Array, tips: Array, out: Array) -> None:
     _assemble(tips, pE, out)
 
 
+@njit(cache=True, nogil=True)
+def _residual(stage: int, guess: Array, pE: Array, tips: Array, out: Array) -> None:
+    """The residual as a stage computes it."""
+    if stage == 4:
+        _residual_threads(guess, pE, tips, out)
+    else:
+        tutorial_residual(stage, guess, pE, tips, out)
+
+
 @njit(cache=True, nogil=True, fastmath=FLAGS)
 def _brute_jacobian(stage: int, guess: Array, pE: Array, r: Array, J: Array) -> None:
     """Stages 1 and 2: the whole residual for each of the 36 columns."""
@@ -355,7 +364,7 @@ def levenberg(
     """Solve as the tutorial does: Levenberg's algorithm, damping 1e-4 halved at each step.
 
     Args:
-        stage: 1, 2, 3 or 5.
+        stage: 1 to 5.
         guess: (36), start and answer.
         pE: Platform position (3) [m].
         tips: (6, 18), states at the tips; those of ``guess`` if ``integrated``.
@@ -370,7 +379,7 @@ def levenberg(
     if integrated:
         _assemble(tips, pE, r)
     else:
-        tutorial_residual(stage, guess, pE, tips, r)
+        _residual(stage, guess, pE, tips, r)
     E = np.dot(r, r)
     damping = 1e-4
     jacobians = 0
@@ -379,6 +388,8 @@ def levenberg(
             return -1
         if stage <= 2:
             _brute_jacobian(stage, guess, pE, r, J)
+        elif stage == 4:
+            _legs_jacobian_threads(guess, tips, J)
         else:
             _legs_jacobian(stage, guess, tips, J)
         jacobians += 1
@@ -387,7 +398,7 @@ def levenberg(
         damping *= 0.5
         _damped_step(B, damping, rhs, C, x)
         trial[:] = guess + x
-        tutorial_residual(stage, trial, pE, tips, r)
+        _residual(stage, trial, pE, tips, r)
         Ec = np.dot(r, r)
         while not Ec <= E:
             if damping > 1e12:
@@ -395,46 +406,7 @@ def levenberg(
             damping *= 2.0
             _damped_step(B, damping, rhs, C, x)
             trial[:] = guess + x
-            tutorial_residual(stage, trial, pE, tips, r)
-            Ec = np.dot(r, r)
-        guess[:] = trial
-        E = Ec
-    return jacobians
-
-
-@njit(cache=True)
-def levenberg_threads(
-    guess: Array, pE: Array, tips: Array, tolerance: float, integrated: bool
-) -> int:
-    """Stage 4: the same with the legs shared out to worker threads."""
-    r, trial, rhs, x = np.empty(36), np.empty(36), np.empty(36), np.empty(36)
-    J, C = np.zeros((36, 36)), np.zeros((36, 36))
-    if integrated:
-        _assemble(tips, pE, r)
-    else:
-        _residual_threads(guess, pE, tips, r)
-    E = np.dot(r, r)
-    damping = 1e-4
-    jacobians = 0
-    while tolerance < E:
-        if jacobians == 500:
-            return -1
-        _legs_jacobian_threads(guess, tips, J)
-        jacobians += 1
-        B = np.dot(J.T, J)
-        rhs[:] = -np.dot(J.T, r)
-        damping *= 0.5
-        _damped_step(B, damping, rhs, C, x)
-        trial[:] = guess + x
-        _residual_threads(trial, pE, tips, r)
-        Ec = np.dot(r, r)
-        while not Ec <= E:
-            if damping > 1e12:
-                return -1
-            damping *= 2.0
-            _damped_step(B, damping, rhs, C, x)
-            trial[:] = guess + x
-            _residual_threads(trial, pE, tips, r)
+            _residual(stage, trial, pE, tips, r)
             Ec = np.dot(r, r)
         guess[:] = trial
         E = Ec
@@ -451,23 +423,6 @@ def run_stage(
     for k in range(len(targets)):
         skip = stage >= 3 and k > 0
         made = levenberg(stage, guess, targets[k], tips, tolerance, skip)
-        if made < 0:
-            return -1
-        total += made
-        solutions[k] = guess
-        lengths[k] = guess[30:]
-    return total
-
-
-@njit(cache=True)
-def run_stage_threads(
-    guess: Array, targets: Array, tolerance: float, lengths: Array, solutions: Array
-) -> int:
-    """Stage 4 of ``run_stage``."""
-    tips = np.empty((6, 18))
-    total = 0
-    for k in range(len(targets)):
-        made = levenberg_threads(guess, targets[k], tips, tolerance, k > 0)
         if made < 0:
             return -1
         total += made

@@ -78,34 +78,52 @@ def planted_loop(
     variables: list[Variable] = []
     q: list[float] = []
 
-    def new_variable() -> int:
-        if rng.uniform() < 0.25:
-            x = scale * rng.normal()
-            a, b = x - scale * rng.uniform(0.1, 2.0), x + scale * rng.uniform(0.1, 2.0)
-            variables.append(Variable(f"d{len(variables)}", "translation", a, b))
-        else:
-            x = rng.uniform(-math.pi, math.pi)
-            if rng.uniform() < 0.5:
-                variables.append(Variable(f"t{len(variables)}"))
-            else:
-                a, b = x - rng.uniform(0.01, 3.0), x + rng.uniform(0.01, 3.0)
-                variables.append(Variable(f"t{len(variables)}", "rotation", a, b))
-        q.append(x)
-        return len(variables) - 1
-
     made: list[Loop] = []
     for number in range(loops):
         shared = list(rng.permutation(len(variables))[: joints // 2]) if number else []
-        members = [int(k) for k in shared] + [new_variable() for _ in range(joints - len(shared))]
+        members = [int(k) for k in shared] + [
+            _new_variable(rng, scale, variables, q) for _ in range(joints - len(shared))
+        ]
         factors: list[Constant | Motion] = []
         for k in rng.permutation(members):
             factors.append(Constant(_random_transform(rng, scale)))
             factors.append(Motion(int(k), int(rng.integers(3)), int(rng.choice([-1, 1]))))
         closure = "point" if point else "pose"
-        open_loop = Loop((*factors, Constant(np.eye(4))), closure)
-        product = Mechanism("open", tuple(variables), (*made, open_loop)).product(number, q)
-        made.append(Loop((*factors, Constant(inverse_transform(product))), closure))
+        made.append(_closed(factors, closure, variables, made, q))
     return Mechanism("planted", tuple(variables), tuple(made)), np.array(q)
+
+
+def _new_variable(
+    rng: np.random.Generator, scale: float, variables: list[Variable], q: list[float]
+) -> int:
+    """A rotation, or once in four times a translation, with its value; its index."""
+    number = len(variables)
+    if rng.uniform() < 0.25:
+        x = float(scale * rng.normal())
+        below, above = scale * rng.uniform(0.1, 2.0, size=2)
+        variables.append(Variable(f"d{number}", "translation", x - below, x + above))
+    else:
+        x = rng.uniform(-math.pi, math.pi)
+        if rng.uniform() < 0.5:
+            variables.append(Variable(f"t{number}"))
+        else:
+            below, above = rng.uniform(0.01, 3.0, size=2)
+            variables.append(Variable(f"t{number}", "rotation", x - below, x + above))
+    q.append(x)
+    return number
+
+
+def _closed(
+    factors: list[Constant | Motion],
+    closure: str,
+    variables: list[Variable],
+    made: list[Loop],
+    q: list[float],
+) -> Loop:
+    """A loop of factors and of the constant that closes it at a configuration."""
+    open_loop = Loop((*factors, Constant(np.eye(4))), closure)
+    product = Mechanism("open", tuple(variables), (*made, open_loop)).product(len(made), q)
+    return Loop((*factors, Constant(inverse_transform(product))), closure)
 
 
 def _random_transform(rng: np.random.Generator, scale: float) -> Array:
@@ -147,21 +165,8 @@ def planted_planar(
     made: list[Loop] = []
     for number in range(loops):
         shared = [int(k) for k in rng.permutation(len(variables))[: joints // 3]] if number else []
-        members = list(shared)
-        for _ in range(joints - len(shared)):
-            moving = bool(rng.uniform() < 0.25)
-            x = float(scale * rng.normal() if moving else rng.uniform(-math.pi, math.pi))
-            name = f"{'d' if moving else 't'}{len(variables)}"
-            if moving:
-                around = scale * rng.uniform(0.1, 2.0, size=2)
-                variables.append(Variable(name, "translation", x - around[0], x + around[1]))
-            elif rng.uniform() < 0.5:
-                variables.append(Variable(name))
-            else:
-                around = rng.uniform(0.01, 3.0, size=2)
-                variables.append(Variable(name, "rotation", x - around[0], x + around[1]))
-            q.append(x)
-            members.append(len(variables) - 1)
+        new = [_new_variable(rng, scale, variables, q) for _ in range(joints - len(shared))]
+        members = shared + new
         tilt = transform(exp_so3(rng.normal(size=3)), np.zeros(3))
         factors: list[Constant | Motion] = [Constant(tilt)]
         for k in members:
@@ -170,9 +175,7 @@ def planted_planar(
             axis = int(rng.integers(2)) if variables[k].kind == "translation" else 2
             factors += [Constant(link), Motion(k, axis, int(rng.choice([-1, 1])))]
         closure = "point" if rng.uniform() < 0.3 else "pose"
-        open_loop = Loop((*factors, Constant(np.eye(4))), closure)
-        product = Mechanism("open", tuple(variables), (*made, open_loop)).product(number, q)
-        made.append(Loop((*factors, Constant(inverse_transform(product))), closure))
+        made.append(_closed(factors, closure, variables, made, q))
     return Mechanism("planted", tuple(variables), tuple(made)), np.array(q)
 
 

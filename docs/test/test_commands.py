@@ -36,7 +36,7 @@ COMMAND = re.compile(r"^(?:[A-Z_]+=\S+ )?(?:\./kinstack|kin_solvers|docker|ros2|
 #: Commands that are not run here, and why.
 NOT_RUN = {
     r"^(\w+=\S+ )?\./kinstack (test|bench)\b": "is itself a run of tests, or of minutes",
-    r"^(docker|ros2|colcon)\b": "needs an engine or a ROS installation",
+    r"^(\w+=\S+ )?(docker|ros2|colcon)\b": "needs an engine or a ROS installation",
     r"^\./kinstack shell$": "opens a shell for a person",
     r"dask (worker|scheduler)\b": "is started by the tests of the engine",
     r"^\./kinstack bag golden make\b": "would change the golden bags",
@@ -133,14 +133,17 @@ def run(command, folder, values):
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
         )
+        deadline = time.monotonic() + 300.0
+        while awaited and not re.search(awaited, log.read_text()) and process.poll() is None:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.1)
+        time.sleep(seconds)
+        late = time.monotonic() > deadline
         if awaited:
-            deadline = time.monotonic() + 300.0
-            while not re.search(awaited, log.read_text()) and process.poll() is None:
-                assert time.monotonic() < deadline, log.read_text()
-                time.sleep(0.1)
-            time.sleep(seconds)
             process.send_signal(signal.SIGINT)
         code = process.wait(timeout=300)
+    assert not late, f"not within five minutes: {awaited}\n{log.read_text()}"
     return code, log.read_text()
 
 

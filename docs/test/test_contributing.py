@@ -62,7 +62,7 @@ def test_a_system_added_step_by_step_builds_starts_answers_and_is_monitored(tmp_
         )
     told = done.stdout + done.stderr
     assert done.returncode == 0, told
-    assert "building kin_core, kin_monitor, kin_ros, kin_tools, pendulum, kin_bringup\n" in told
+    assert "building kin_core, kin_monitor, kin_ros, kin_tools, pendulum, kin_bringup [" in told
     answered = r"^/pendulum +period +SUCCESS .*the period is 1\.003 s"
     monitored = r"^/stack_monitor +check_ready +SUCCESS .*1 of 1 nodes ready"
     assert re.search(answered, told, re.MULTILINE), told

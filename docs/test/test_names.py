@@ -1,9 +1,8 @@
 """Docstrings and comments name only what exists: modules, their contents, files, identifiers."""
 
 import ast
-import io
+import keyword
 import re
-import tokenize
 from functools import cache
 from pathlib import Path
 
@@ -20,38 +19,67 @@ SOURCES = sorted(
 OURS = re.compile(rf"(?<![\w./-])(?:{'|'.join(sorted(PACKAGES))})(?:\.[A-Za-z_]\w*)+(?![\w/-])")
 #: Something in double quotes of the kind that stands for code.
 QUOTED = re.compile(r"``([A-Za-z_][\w.]*)(?:\(\))?``")
+#: What is text in a source, so that a # in it begins no comment, or a comment.
+TEXT_OR_COMMENT = re.compile(
+    r'''"""(?:\\.|[^\\])*?"""|'{3}(?:\\.|[^\\])*?'{3}'''
+    r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|#[^\n]*""",
+    re.DOTALL,
+)
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+WORD = re.compile(r"\w+")
 #: A file of Python.
 FILE = re.compile(r"(?<![\w./{*<-])((?:\w+/)*\w+\.py)\b")
 
 
-def words_of(path):
-    """Docstrings and comments with their lines."""
-    text = path.read_text()
-    tree = ast.parse(text)
-    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(node, kinds) and body and ast.get_docstring(node, clean=False):
-            yield body[0].lineno, body[0].value.value
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string
+class Source:
+    """What a file of Python holds, of a single walk over it.
+
+    Attributes:
+        words: Docstrings and comments with their lines.
+        names: What the module has.
+        inner: Methods, fields and attributes of each of its classes.
+        arguments: What its functions are given, which may be named like a module.
+        vocabulary: Every identifier, and every word of its texts.
+    """
+
+    def __init__(self, path):
+        text = path.read_text()
+        self.words, self.names, self.inner, self.arguments = [], set(), {}, set()
+        self.vocabulary, texts = set(), []
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False):
+                self.words.append((node.body[0].lineno, node.body[0].value.value))
+            if isinstance(node, ast.ClassDef):
+                self.inner[node.name] = members(node)
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                self.names.add(node.name)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                self.names.add(node.id)
+            elif isinstance(node, ast.alias):
+                self.names.add((node.asname or node.name).split(".")[0])
+                self.vocabulary.update(node.name.split("."))
+            elif isinstance(node, ast.ImportFrom):
+                self.vocabulary.update((node.module or "").split("."))
+            elif isinstance(node, ast.arg):
+                self.arguments.add(node.arg)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
+                continue
+            fields = (getattr(node, name, None) for name in node._fields)
+            self.vocabulary.update(word for word in fields if isinstance(word, str))
+        self.names |= set(self.inner)
+        documents = {words for _, words in self.words}
+        for words in texts:
+            if words not in documents:
+                self.vocabulary.update(WORD.findall(words))
+        line, at = 1, 0
+        for match in TEXT_OR_COMMENT.finditer(text):
+            if match[0].startswith("#"):
+                line, at = line + text.count("\n", at, match.start()), match.start()
+                self.words.append((line, match[0]))
 
 
-@cache
-def offered(path):
-    """What a module holds: its names, and the names inside each of its classes."""
-    names, inner = set(), {}
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ClassDef):
-            inner[node.name] = members(node)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            names.add(node.name)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        elif isinstance(node, ast.alias):
-            names.add((node.asname or node.name).split(".")[0])
-    return names | set(inner), inner
+source = cache(Source)
 
 
 def members(made):
@@ -79,7 +107,7 @@ def exists(dotted):
         module = place / "__init__.py"
     if not rest:
         return True
-    names, inner = offered(module)
+    names, inner = source(module).names, source(module).inner
     if rest[0] not in names:
         return False
     return len(rest) == 1 or rest[0] not in inner or known_member(rest[1], rest[0])
@@ -88,7 +116,7 @@ def exists(dotted):
 def known_member(name, owner):
     """Whether any class of that name, or one that it inherits from, has it."""
     for path in SOURCES:
-        _, inner = offered(path)
+        inner = source(path).inner
         if owner in inner:
             if name in inner[owner]:
                 return True
@@ -100,7 +128,7 @@ def known_member(name, owner):
 
 @cache
 def every_class():
-    return {name for path in SOURCES for name in offered(path)[1]}
+    return {name for path in SOURCES for name in source(path).inner}
 
 
 @cache
@@ -108,25 +136,12 @@ def vocabulary():
     """Every identifier of the code, and every word of its texts, data and interfaces."""
     found = {path.stem for path in SOURCES}
     for path in set(SOURCES) - {Path(__file__)}:  # which names what does not exist, below
-        text = path.read_text()
-        documents = {words for _, words in words_of(path)}
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.NAME:
-                found.add(token.string)
-        for node in ast.walk(ast.parse(text)):
-            value = node.value if isinstance(node, ast.Constant) else None
-            if isinstance(value, str) and value not in documents:
-                found.update(re.findall(r"\w+", value))
+        found |= source(path).vocabulary
+    found.update(keyword.kwlist)
     for pattern in ("src/**/*.msg", "src/**/*.srv", "src/**/*.action", "launch/**/*.*ml"):
         for path in ROOT.glob(pattern):
-            found.update(re.findall(r"\w+", path.read_text()))
+            found.update(WORD.findall(path.read_text()))
     return found
-
-
-@cache
-def arguments(path):
-    """What the functions of a file are given, which may be named like a module."""
-    return {node.arg for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.arg)}
 
 
 @cache
@@ -139,7 +154,7 @@ def files():
 def stale_in(path):
     """What a file names that does not exist, as "line: name"."""
     own = PACKAGES.get(path.parent.name)
-    for line, words in words_of(path):
+    for line, words in source(path).words:
         for dotted in OURS.findall(words):
             if not exists(dotted.rstrip(".")) and not (path.parents[2] / dotted).exists():
                 yield f"{line}: {dotted}"
@@ -148,7 +163,7 @@ def stale_in(path):
             if first in PACKAGES:
                 continue  # looked at above
             if rest and own is not None and (own / f"{first}.py").is_file():
-                other = rest[0] in ("py", "yaml", "json") or first in arguments(path)
+                other = rest[0] in ("py", "yaml", "json") or first in source(path).arguments
                 if not other and not exists(f"{own.name}.{quoted}"):
                     yield f"{line}: {quoted}"
             elif not {first, *rest} <= vocabulary():

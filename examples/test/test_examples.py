@@ -14,8 +14,10 @@ import pytest
 FOLDER = Path(__file__).parents[1]
 SCRIPTS = sorted(FOLDER.glob("[0-9]*.py"))
 
-#: ROS itself and messages; nothing of kinstack but its interfaces.
-ALLOWED = {"rclpy", "kin_interfaces", "geometry_msgs", "std_msgs"}
+#: ROS itself, messages and what stands beside the script; nothing of kinstack but its interfaces.
+STANDARD = {"rclpy", "visitor", "control_msgs", "geometry_msgs", "moveit_msgs", "sensor_msgs"}
+STANDARD |= {"std_msgs", "tf2_msgs", "trajectory_msgs"}
+ALLOWED = {"kin_interfaces", *STANDARD}
 
 
 def imported(script):
@@ -29,15 +31,17 @@ def imported(script):
 def test_one_for_each_system():
     asked = "".join(script.read_text() for script in SCRIPTS)
     for node in ("kin_solvers", "ft_controller", "gpu_kinematics", "continuum_ik", "hier_ik"):
-        assert f"/{node}" in asked
+        assert f'"{node}/' in asked
     numbers = [int(script.name[:2]) for script in SCRIPTS]
     assert numbers == list(range(1, len(SCRIPTS) + 1))
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("script", [*SCRIPTS, FOLDER / "visitor.py"], ids=lambda path: path.stem)
 def test_imports_only_ros_and_messages(script):
     foreign = set(imported(script)) - set(sys.stdlib_module_names)
     assert foreign <= ALLOWED
+    if "standard messages alone" in script.read_text():
+        assert foreign <= STANDARD
     assert script.name in (FOLDER / "README.md").read_text()
 
 

@@ -25,10 +25,12 @@ from kin_dashboard.node import Dashboard
 from kin_monitor.node import StackMonitor
 from kin_ros.parameters import describe
 from kin_ros.qos import LATCHED
+from kin_ros.robot_state_node import RobotStateNode
 from kin_solvers.node import KinSolversNode
 from kin_testing.fixtures import wait_until
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
+ROBOTS = SOURCES.parent / "launch" / "robots" / "robots.yaml"
 
 #: Every node class, with parameters under which all that it has runs.
 NODES = {
@@ -40,6 +42,7 @@ NODES = {
     HierNode: {"blocks": 1},
     Dashboard: {"port": 0},
     StackMonitor: {},
+    RobotStateNode: {"robots_file": str(ROBOTS), "robots": ["demo_arm"]},
 }
 
 #: Made under other parameters only.
@@ -142,10 +145,10 @@ def made_by(kind):
 @pytest.mark.parametrize("kind", NODES, ids=lambda kind: kind.__name__)
 def test_what_names_a_file_can_be_set_only_at_the_start(kind):
     parameters = kind.__orig_bases__[0].__args__[0]
-    for row in describe(parameters):
-        about = f"{row.name} {row.description}".lower()
+    for row in describe(parameters).values():
+        about = f"{row.name} {row.spec.description}".lower()
         if any(word in about for word in ("file", "folder", "path to", "director")):
-            assert not row.changeable, row.name
+            assert row.spec.read_only, row.name
 
 
 @pytest.mark.node
@@ -224,7 +227,7 @@ def test_a_control_loop_that_breaks_down_ends_in_an_error_that_everybody_sees(ro
     def broken(*_):
         raise Killed("thrown into the control loop")
 
-    monkeypatch.setattr(node.control, "_step", broken)
+    monkeypatch.setattr(node.group, "vote", broken)
 
     def unhealthy():
         return any(

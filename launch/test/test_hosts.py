@@ -19,7 +19,7 @@ from kin_testing.fixtures import wait_until
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 
 DOMAIN = 7
-SYSTEMS = ("cuik", "ft", "continuum", "hier", "dashboard")
+SYSTEMS = ("cuik", "ft", "continuum", "hier", "robots", "dashboard")
 WITH_DELTA = [*(f"{system}:=false" for system in SYSTEMS), "delta_fleet:=0"]
 ONLY_MONITOR = [*WITH_DELTA, "delta:=false"]
 

@@ -8,13 +8,11 @@ documentation are taken here too: KINSTACK_PICTURES=docs/images keeps them.
 import contextlib
 import json
 import os
-import re
 import runpy
 import shutil
 import signal
 import sys
 import time
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import numpy as np
@@ -23,16 +21,20 @@ import pytest
 import yaml
 from domain_coordinator import domain_id
 from geometry_msgs.msg import PoseStamped
-from kin_interfaces.msg import FtProcessor, FtStatus, Manifold
+from kin_interfaces.msg import FtProcessor, FtStatus, HierGoal, Manifold
 from kin_interfaces.srv import CheckReady
 from PIL import Image
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
 
+from kin_core.urdf import load_urdf
 from kin_dashboard.node import PANELS, Dashboard
+from kin_ros.frames import FrameBuffer, FrameError
 from kin_ros.messages import find_type
 from kin_ros.qos import LATCHED
 from kin_testing.fixtures import RosGraph, wait_until
@@ -139,6 +141,7 @@ def eager(graph):
 @pytest.mark.usefixtures("eager")
 def test_the_policy_is_what_the_nodes_use_and_no_more(graph):
     policy = read_policy((ROOT / "docker" / "security" / "policy.xml").read_text())
+    graph.listen(TFMessage, "/tf")  # so that who shows robots listens to their joints
     for full, (_, allowed) in policy.items():
         name = full.rsplit("/", 1)[-1]
 
@@ -163,6 +166,13 @@ def rviz_displays():
     text = (ROOT / "launch" / "config" / "kinstack.rviz").read_text()
     shown = yaml.safe_load(text)["Visualization Manager"]["Displays"]
     return [display for display in shown if "Topic" in display]
+
+
+def descriptions():
+    """Topics of the robots that RViz draws from their descriptions."""
+    text = (ROOT / "launch" / "config" / "kinstack.rviz").read_text()
+    shown = yaml.safe_load(text)["Visualization Manager"]["Displays"]
+    return [d["Description Topic"]["Value"] for d in shown if "Description Topic" in d]
 
 
 def test_rviz_shows_every_marker_topic_with_a_fitting_qos(graph):
@@ -192,7 +202,9 @@ def test_foxglove_shows_what_rviz_shows_and_plots_what_exists(graph):
     layout = json.loads((ROOT / "launch" / "config" / "kinstack.foxglove.json").read_text())
     panels = layout["configById"]
     scene = next(panel for name, panel in panels.items() if name.startswith("3D!"))
-    assert set(scene["topics"]) == {display["Topic"]["Value"] for display in rviz_displays()}
+    shown = {display["Topic"]["Value"] for display in rviz_displays()}
+    assert set(scene["topics"]) == shown | set(descriptions())
+    assert scene["followTf"] == "world"
     text = json.dumps(layout["layout"])
     assert all(name in text for name in panels)
     paths = [path["value"] for panel in panels.values() for path in panel.get("paths", ())]
@@ -208,9 +220,9 @@ def test_foxglove_shows_what_rviz_shows_and_plots_what_exists(graph):
 
 
 def test_every_frame_has_a_place_beside_the_others(graph):
-    placed = set()
-    for node in ElementTree.parse(ROOT / "launch" / "rviz.launch.xml").iter("node"):
-        placed |= set(re.findall(r"--child-frame-id (\S+)", node.get("args", "")))
+    fixed = graph.listen(TFMessage, "/tf_static", LATCHED)
+    wait_until(lambda: fixed, 20.0, "/tf_static")
+    placed = {t.child_frame_id for t in fixed[-1].transforms if t.header.frame_id == "world"}
     for display in rviz_displays():
         kind = MarkerArray if display["Class"].endswith("Array") else Marker
         qos = LATCHED if display["Topic"]["Durability Policy"] == "Transient Local" else 10
@@ -222,6 +234,32 @@ def test_every_frame_has_a_place_beside_the_others(graph):
         frames = {m.header.frame_id for m in markers if m.action == Marker.ADD}
         assert frames
         assert frames <= placed, display["Name"]
+
+
+def test_every_link_of_every_robot_is_in_tf(graph):
+    """From one root, for every robot that describes itself; as RViz and Foxglove look for it."""
+    buffer = FrameBuffer()
+    fixed = graph.listen(TFMessage, "/tf_static", LATCHED)
+    moving = graph.listen(TFMessage, "/tf", 100)
+    texts = {topic: graph.listen(String, topic, LATCHED) for topic in descriptions()}
+    wait_until(lambda: fixed and all(texts.values()), 20.0, "descriptions")
+    robots = [load_urdf(heard[-1].data) for heard in texts.values()]
+    assert len(robots) >= 3
+
+    def lost():
+        for heard, static in ((fixed, True), (moving, False)):
+            while heard:
+                for stamped in heard.pop(0).transforms:
+                    buffer.put(stamped, static=static)
+        found = []
+        for link in (link for robot in robots for link in robot.links):
+            try:
+                buffer.lookup("world", link)
+            except FrameError:
+                found.append(link)
+        return found
+
+    wait_until(lambda: not lost(), 20.0, "links in tf")
 
 
 # The page ------------------------------------------------------------------------------------
@@ -583,7 +621,7 @@ def test_a_drag_moves_a_plate_of_the_real_tower(graph, browser):
     session.view_of("Tower").link.value = "P6"
     wait_until(lambda: panel.handle.visible, 20.0, "the handle")
     seen = graph.listen(MarkerArray, "/hier_ik/markers")
-    asked = graph.listen(PoseStamped, "/hier_ik/drag")
+    asked = graph.listen(HierGoal, "/hier_ik/goal")
 
     def hold():
         """Pull the plate to where it is: the built-in motion waits. Returns its x."""
@@ -595,7 +633,7 @@ def test_a_drag_moves_a_plate_of_the_real_tower(graph, browser):
             return len(asked) > heard
 
         wait_until(done, 30.0, "the hold")
-        return asked[-1].pose.position.x
+        return asked[-1].target.position.x
 
     hold()
     with browser.small(session):
@@ -605,14 +643,14 @@ def test_a_drag_moves_a_plate_of_the_real_tower(graph, browser):
         heard = len(asked)
         drag_arrow(browser, session, panel, 0, (24.0, 0.0), lambda: len(asked) > heard)
         time.sleep(0.5)
-    assert asked[-1].header.frame_id == "P6/position"
-    assert asked[-1].pose.position.x > held + 0.1
+    assert (asked[-1].link, asked[-1].kind) == ("P6", "position")
+    assert asked[-1].target.position.x > held + 0.1
 
     def follows():
         plate = next((m for m in seen[-1].markers if m.text == "P6"), None) if seen else None
         if plate is None:
             return False
-        return plate.pose.position.x - held > 0.7 * (asked[-1].pose.position.x - held)
+        return plate.pose.position.x - held > 0.7 * (asked[-1].target.position.x - held)
 
     wait_until(follows, 30.0, "the plate to go there")
     browser.frames(4)

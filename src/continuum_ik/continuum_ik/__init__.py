@@ -1,7 +1,5 @@
 """Continuum Stewart-Gough robots: inverse and forward kinematics, stiffness, workspace."""
 
-import importlib.metadata
-
 from continuum_ik.analysis import Analysis
 from continuum_ik.errors import ContinuumError, NoHome, RobotError
 from continuum_ik.pose import make_pose
@@ -17,8 +15,9 @@ from continuum_ik.solver import (
     run_streams,
 )
 from continuum_ik.sweep import Sweep, draw_sweep, sweep_workspace
+from kin_core.versions import version_of
 
-__version__ = importlib.metadata.version(__name__)
+__version__ = version_of(__name__)
 
 __all__ = [
     "TIGHT",

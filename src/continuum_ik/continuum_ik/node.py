@@ -17,17 +17,17 @@ from std_msgs.msg import Bool
 from visualization_msgs.msg import MarkerArray
 
 from continuum_ik import conversions
-from continuum_ik.demo import START, demo_path
+from continuum_ik.demo import demo_path
 from continuum_ik.details import Details, solve_in_detail
 from continuum_ik.follower import Follower
 from continuum_ik.layout import RODS
 from continuum_ik.markers import RobotMarkers
 from continuum_ik.parameters import ContinuumParameters
-from continuum_ik.pose import make_pose
-from continuum_ik.robot import ContinuumRobot, Load, load_robot
+from continuum_ik.robot import ContinuumRobot, load_robot
 from continuum_ik.rod import Array
 from continuum_ik.solver import ContinuumSolver, IKResult
 from continuum_ik.sweep import sweep_workspace
+from continuum_ik.warm_up import warm_up
 from kin_core.checks import count
 from kin_core.errors import InvalidInput, StatusCode
 from kin_core.loop import PeriodicLoop
@@ -60,19 +60,7 @@ class ContinuumNode(KinNode[ContinuumParameters]):
 
     def warm_up(self) -> None:
         """Compile, or load from the cache, every kernel that a request may need."""
-        trial = ContinuumSolver()
-        trial.solve(make_pose(START))
-        trial.run(demo_path()[:3])
-        trial.solve_many(trial.pose[None], independent=True)
-        trial.solve(np.array([0.0, 0.02, 0.48, 0.0, 0.0, 0.0, 1.0]))
-        trial.forward(trial.lengths)
-        trial.forward_many(trial.lengths[None])
-        ContinuumSolver(trial.robot.with_load(Load(force=(0.0, 0.0, -1e-3))))
-        trial.analyse()
-        trial.fold_margin()
-        trial.shapes(3)
-        near = np.array(START)
-        sweep_workspace(trial, near, near + 0.01, (2, 1, 1), threads=1)
+        warm_up()
 
     def configure(self) -> None:
         """Read the robot, find its home, make topics and services."""

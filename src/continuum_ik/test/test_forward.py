@@ -39,13 +39,13 @@ def pose_error(a, b):
     return np.abs(a[:3] - b[:3]).max(), np.linalg.norm(Rotation.from_matrix(R).as_rotvec())
 
 
-def test_forward_of_inverse_is_the_pose_over_thousands(tight):
-    """2000 random tilted poses, found again from their lengths alone and a pose 3 mm away."""
+def test_forward_of_inverse_is_the_pose_over_hundreds(tight):
+    """800 random tilted poses, found again from their lengths alone and a pose 3 mm away."""
     rng = np.random.default_rng(4)
-    poses = random_poses(rng, 2000)
+    poses = random_poses(rng, 800)
     batch = tight.solve_many(poses, independent=True, threads=2)
     reachable = np.flatnonzero(batch.codes == StatusCode.SUCCESS)
-    assert len(reachable) > 1800
+    assert len(reachable) > 700
     compared = 0
     out, code = np.empty((1, FORWARD_DETAILS)), np.empty(1, dtype=np.uint8)
     flag = np.zeros(1, dtype=np.int64)
@@ -69,7 +69,7 @@ def test_forward_of_inverse_is_the_pose_over_thousands(tight):
         R = found[3:].reshape(3, 3)
         assert np.abs(R.T @ R - np.eye(3)).max() < 1e-12
         compared += 1
-    assert compared > 1800
+    assert compared > 700
 
 
 def test_forward_from_home(tight):

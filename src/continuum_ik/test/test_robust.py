@@ -295,7 +295,7 @@ def test_the_best_pose_of_every_refusal_can_be_solved(tight, allow_unstable):
     tight.allow_unstable = allow_unstable
     rng = np.random.default_rng(5)
     refused = limited = unstable = 0
-    for _ in range(150):
+    for _ in range(75):
         axis = rng.normal(size=3)
         turn = np.radians(40.0) * rng.uniform() * axis / np.linalg.norm(axis)
         place = rng.uniform([-0.2, -0.2, 0.3], [0.2, 0.2, 0.7])
@@ -305,10 +305,10 @@ def test_the_best_pose_of_every_refusal_can_be_solved(tight, allow_unstable):
             limited += "limit" in result.reason
             unstable += "not stable" in result.reason
             assert tight.copy().solve(result.best_pose).success, result.reason
-    assert refused > 50
+    assert refused > 25
     # Paths from stable poses mostly end at a fold; those from others come to limits more often.
-    assert limited > (5 if allow_unstable else 1)
-    assert (unstable > 1) != allow_unstable
+    assert limited > (2 if allow_unstable else 0)
+    assert (unstable > 0) != allow_unstable
 
 
 def test_curvature_is_the_largest_along_the_rod(tight):

@@ -11,18 +11,17 @@ from kin_core.task import Task
 def test_sweep_says_what_single_solves_say(loose):
     seen = []
     task = Task(on_progress=seen.append)
-    sweep = sweep_workspace(loose, (-0.3, -0.3, 0.4), (0.3, 0.3, 0.5), (13, 13, 3), task=task)
-    assert sweep.total == 507
-    # 77 are stable; on the whole some 245 have a solution.
+    sweep = sweep_workspace(loose, (-0.3, -0.3, 0.4), (0.3, 0.3, 0.5), (13, 13, 1), task=task)
+    assert sweep.total == 169
     assert 0.1 < sweep.reachable / sweep.total < 0.2
     assert sweep.stable.sum() == sweep.reachable
-    assert sweep.volume == pytest.approx(sweep.reachable * 0.05 * 0.05 * 0.05)
+    assert sweep.volume == pytest.approx(sweep.reachable * 0.05 * 0.05)
     assert seen[-1].fraction == 1.0
     assert any(0.0 < p.fraction < 1.0 for p in seen)
     cold = ContinuumSolver()
     rng = np.random.default_rng(1)
     compared = 0
-    for _ in range(150):
+    for _ in range(60):
         k, j, i = (int(rng.integers(n)) for n in sweep.codes.shape)
         cold.reset()
         result = cold.solve(make_pose((sweep.x[i], sweep.y[j], sweep.z[k])))

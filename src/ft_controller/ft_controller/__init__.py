@@ -4,8 +4,6 @@ After D. L. Hamilton, J. K. Bennett and I. D. Walker, "Simulation of a reliable 
 controller", Rice University. The library needs no ROS; ``node`` and ``simulator_node`` do.
 """
 
-import importlib.metadata
-
 from ft_controller.arm import Arm
 from ft_controller.controllers import CONTROLLERS
 from ft_controller.errors import (
@@ -26,8 +24,9 @@ from ft_controller.safety_supervisor import State
 from ft_controller.spatial_arm import SpatialArm
 from ft_controller.timing import Timing
 from ft_controller.trajectory import Trajectory
+from kin_core.versions import version_of
 
-__version__ = importlib.metadata.version(__name__)
+__version__ = version_of(__name__)
 
 __all__ = [
     "CONTROLLERS",

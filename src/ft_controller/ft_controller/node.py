@@ -26,10 +26,10 @@ from ft_controller.faults import Fault, load_schedule
 from ft_controller.loop import ControlLoop, Snapshot, SteppedLoop
 from ft_controller.markers import DESIRED, arm_marker
 from ft_controller.parameters import FtParameters
-from ft_controller.planner import plan
 from ft_controller.records import Array
-from ft_controller.replica_group import ReplicaGroup, warm
+from ft_controller.replica_group import ReplicaGroup
 from ft_controller.safety_supervisor import Reason, State
+from ft_controller.warm_up import warm_up_controller
 from kin_core.task import Task
 from kin_ros.arrays import to_field
 from kin_ros.node import KinNode, run
@@ -62,11 +62,7 @@ class FtController(KinNode[FtParameters]):
 
     def warm_up(self) -> None:
         """Compile what the processors, the voter and the planner run, or load it."""
-        arm = self.parameters.arm()
-        warm(arm)
-        posture = np.clip(np.full(arm.n, 0.1), *self.parameters.positions)
-        if isinstance(arm, Arm):
-            plan(arm, posture, arm.end_effector(posture)[:2]).trajectory.sample(0.0)
+        warm_up_controller(self.parameters.arm(), *self.parameters.positions)
 
     def configure(self) -> None:
         """Start the processors, offer the services."""

@@ -21,6 +21,7 @@ from ft_controller.markers import ACTUAL, arm_marker
 from ft_controller.parameters import SimulatorParameters
 from ft_controller.plant import Plant
 from ft_controller.scheduling import SIMULATOR, raise_thread
+from ft_controller.warm_up import warm_up_plant
 from kin_core.loop import PeriodicLoop
 from kin_core.task import Task
 from kin_ros.arrays import to_field
@@ -49,10 +50,7 @@ class ArmSimulator(KinNode[SimulatorParameters]):
 
     def warm_up(self) -> None:
         """Compile the plant, or load it from the cache."""
-        plant = self._new_plant()
-        plant.step(np.zeros(len(self.parameters.names)), 1.0 / self.parameters.rate)
-        plant.lock(0, True)
-        plant.lock(0, False)
+        warm_up_plant(self._new_plant())
 
     def _new_plant(self) -> Plant:
         now = self.parameters

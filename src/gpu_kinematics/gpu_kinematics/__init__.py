@@ -1,7 +1,5 @@
 """Delta robots in batches: FK, IK, Jacobians, trajectories and control, on a GPU or a CPU."""
 
-import importlib.metadata
-
 from gpu_kinematics.cpu import CpuBackend
 from gpu_kinematics.cuda import CudaBackend
 from gpu_kinematics.delta import Delta
@@ -10,8 +8,9 @@ from gpu_kinematics.geometry import PUBLISHED_GEOMETRY, Geometry, Limits
 from gpu_kinematics.status import Status, explain
 from gpu_kinematics.trajectory import Fleet, Move, Trajectory
 from gpu_kinematics.workspace import Workspace, map_workspace
+from kin_core.versions import version_of
 
-__version__ = importlib.metadata.version(__name__)
+__version__ = version_of(__name__)
 
 __all__ = [
     "PUBLISHED_GEOMETRY",

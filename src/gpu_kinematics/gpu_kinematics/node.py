@@ -12,7 +12,6 @@ import math
 import time
 from typing import Any
 
-import numpy as np
 from geometry_msgs.msg import PointStamped
 from kin_interfaces.msg import DeltaBatch
 from kin_interfaces.srv import MakeTrajectory, SolveDelta, WorkspaceMap
@@ -30,6 +29,7 @@ from gpu_kinematics.kernels import OPS
 from gpu_kinematics.markers import fleet_markers
 from gpu_kinematics.parameters import GpuKinematicsParameters
 from gpu_kinematics.trajectory import Fleet, Move, sample_times
+from gpu_kinematics.warm_up import warm_up
 from gpu_kinematics.workspace import map_workspace
 from kin_core.task import Task
 from kin_ros.arrays import to_field
@@ -54,11 +54,7 @@ class GpuKinematicsNode(KinNode[GpuKinematicsParameters]):
     def warm_up(self) -> None:
         """Compile what messages, requests and the demo need, or load it from the cache."""
         delta = self._delta()
-        delta.warm(("fk", "ik", "jacobian", "measures", "fk_motion", "ik_motion"))
-        map_workspace(delta, (0.0, 0.0, 0.0), (0.1, 0.1, 0.1), (2, 2, 2))
-        at = np.zeros((3, 1))
-        move = Move(kind="straight", **self._motion_limits())
-        Fleet(delta, at, at + 0.01, move, layout="soa").sample(np.zeros(2))
+        warm_up(delta)
         if self.parameters.fleet:
             self._fleet(delta).at(0.0)
 

@@ -11,19 +11,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hier_ik.elements import Sublinkage
 from hier_ik.errors import LinkageError
-from hier_ik.linkage import Linkage, Sublinkage
+from hier_ik.linkage import Linkage
 from hier_ik.solver import Solver
 from hier_ik.spanning import assign_roles
+from hier_ik.tables import Array
 from hier_ik.validation import validate
 from kin_core import checks
 from kin_core.task import Task
 
 __all__ = ["Properness", "check_proper", "encapsulate", "substitute"]
-
-Array = NDArray[np.float64]
 
 
 def encapsulate(
@@ -103,7 +102,7 @@ def substitute(
             j, name=f"{name}.{j.name}", parent=f"{name}.{j.parent}", child=f"{name}.{j.child}",
             virtual=True,
         )  # fmt: skip
-        work._insert(renamed, interface.values.get(j.name, np.zeros(j.dof)).copy())
+        work.insert_joint(renamed, interface.values.get(j.name, np.zeros(j.dof)).copy())
     work.sublinkages[implementation] = Sublinkage(implementation, name, "driven")
     for j in crossing:
         if work.links[j.parent].sublinkage != implementation:

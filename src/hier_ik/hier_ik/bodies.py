@@ -10,15 +10,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hier_ik.linkage import Joint, Linkage
-from hier_ik.tables import BALL, BODY, FREEDOM, POSE, PRISMATIC, REVOLUTE, Records
+from hier_ik.elements import Joint
+from hier_ik.linkage import Linkage
+from hier_ik.tables import BALL, BODY, FREEDOM, POSE, PRISMATIC, REVOLUTE, Array, Records
 from kin_core.rotations import inverse_transform
 
 __all__ = ["Bodies", "pack", "pose_rows", "unit_of_length", "unpack"]
 
-Array = NDArray[np.float64]
 
 #: Largest step of an angle [rad] and of a length, as a share of the size of the linkage.
 STEP_ANGLE, STEP_SHARE = 0.3, 0.3

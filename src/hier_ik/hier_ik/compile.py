@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hier_ik.bodies import Bodies, pack
-from hier_ik.decompose import Component, Decomposition
+from hier_ik.decompose import Component, Decomposition, overlapping
+from hier_ik.elements import Goal, Joint
 from hier_ik.joints import ROT_AXIS, ROT_FREE, ROT_FULL
-from hier_ik.linkage import Goal, Joint, Linkage
+from hier_ik.linkage import Linkage
 from hier_ik.steps import DAMPING_START
 from hier_ik.tables import (
     CLOSURE,
@@ -29,10 +29,11 @@ from hier_ik.tables import (
 
 __all__ = ["Compiled", "compile_linkage"]
 
-Array = NDArray[np.float64]
 
 #: Rows and columns up to which a component is solved by dense factors inside the kernel.
 DENSE_LIMIT = 160
+#: Closures of a first level that share joints, and these joints.
+Block = tuple[list[str], list[str]]
 
 
 @dataclass(frozen=True)
@@ -124,18 +125,32 @@ class _Tasks:
         self.rank = 0  # the largest of a part
         self.moves: list[set[int]] = []  # bodies that a component moves itself
         self.needs: list[set[int]] = []  # bodies whose poses its closures read
-        for c in decomposition.components:
-            self._component(c)
+        self.support = {n: decomposition.down[n] + decomposition.up[n] for n in self.level_of}
+        blocks = self._blocks()
+        for c, of_component in zip(decomposition.components, blocks, strict=True):
+            self._component(c, of_component)
         self._rounds()
+
+    def _blocks(self) -> list[list[Block]]:
+        """Per component the parts of its first level that share no joint."""
+        components = self.decomposition.components
+        home = {n: k for k, c in enumerate(components) for n in c.closures}
+        first = [min(self.level_of[n] for n in c.closures) for c in components]
+        names = [n for n, k in home.items() if self.level_of[n] == first[k]]
+        number = {j: i for i, j in enumerate(self.bodies.dof_of)}
+        out: list[list[Block]] = [[] for _ in components]
+        for group in overlapping([[number[j] for j in self.support[n]] for n in names]):
+            closures = [names[i] for i in group]
+            joints = list(dict.fromkeys(j for n in closures for j in self.support[n]))
+            out[home[closures[0]]].append((closures, joints))
+        return out
 
     # ---- one component ----------------------------------------------------------------------
 
-    def _component(self, c: Component) -> None:
-        joints = self.linkage.joints
+    def _component(self, c: Component, blocks: list[Block]) -> None:
+        joints, support = self.linkage.joints, self.support
         present = sorted({self.level_of[n] for n in c.closures})
         has_rest = any(joints[j].rest is not None for j in c.joints)
-        support = {n: self.decomposition.down[n] + self.decomposition.up[n] for n in c.closures}
-        blocks = _blocks([n for n in c.closures if self.level_of[n] == present[0]], support)
         in_block = {j for _, of_block in blocks for j in of_block}
         others = [j for j in c.joints if j not in in_block]
         if others or not blocks:
@@ -342,33 +357,3 @@ class _Tasks:
             bodies, freedoms, closures, np.array(self.chain, SUPPORT), components, parts, rounds,
             index, np.zeros(end + self.matrices + 8),
         )  # fmt: skip
-
-
-def _blocks(
-    names: Sequence[str], support: dict[str, tuple[str, ...]]
-) -> list[tuple[list[str], list[str]]]:
-    """Closures that share a supporting joint, directly or through others, with these joints."""
-    leader: dict[str, str] = {}
-    up = {n: n for n in names}
-
-    def root(n: str) -> str:
-        while up[n] != n:
-            up[n] = up[up[n]]
-            n = up[n]
-        return n
-
-    for n in names:
-        for j in support[n]:
-            if j in leader:
-                a, b = root(n), root(leader[j])
-                if a != b:
-                    up[a] = b
-            else:
-                leader[j] = n
-    groups: dict[str, tuple[list[str], dict[str, None]]] = {}
-    for n in names:
-        g = groups.setdefault(root(n), ([], {}))
-        g[0].append(n)
-        for j in support[n]:
-            g[1][j] = None
-    return [(closures, list(joints)) for closures, joints in groups.values()]

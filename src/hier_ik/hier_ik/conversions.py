@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped
 from kin_interfaces.action import SolveHier
 from kin_interfaces.msg import HierComponent, HierGoal, HierProblem, HierResidual
-from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
 
 from hier_ik.abstraction import Properness
 from hier_ik.decompose import Decomposition
+from hier_ik.elements import GOAL_ROWS
 from hier_ik.linkage import Linkage
 from hier_ik.solver import MODES, Solution, Solver
+from hier_ik.tables import Array
 from kin_core import checks
 from kin_core.errors import InvalidInput
 from kin_core.task import Progress
 from kin_ros.arrays import from_field, to_field
-from kin_ros.poses import read_pose
+from kin_ros.poses import read_pose, to_pose
 
 __all__ = [
     "feedback", "fill_counts", "fill_decomposition", "fill_properness", "fill_solution",
-    "joint_state", "mode", "put_drag", "put_goal", "solve_arguments", "start_values",
+    "goal_name", "in_root_frame", "joint_state", "link_of_drag", "mode", "put_goal",
+    "solve_arguments", "start_values",
 ]  # fmt: skip
-
-Array = NDArray[np.float64]
 
 
 # ---- questions ------------------------------------------------------------------------------
 
 
 def put_goal(solver: Solver, message: HierGoal, field: str = "goal") -> None:
-    """Add, move or remove the goal of a message."""
-    name = message.name or f"drag:{message.link}"
+    """Add, move or remove the goal of a message, whose target is in the frame of a link."""
+    name = goal_name(solver, message)
     if message.remove:
         solver.linkage.remove_goal(name)
         return
@@ -54,21 +55,46 @@ def put_goal(solver: Solver, message: HierGoal, field: str = "goal") -> None:
     )
 
 
-def put_drag(solver: Solver, message: PoseStamped) -> None:
-    """Drag the link that the frame of the header names; the pose is in the root frame.
+def goal_name(solver: Solver, message: HierGoal) -> str:
+    """The name of the goal that a message means."""
+    own = solver.linkage.goals.get("drag")
+    if not message.name and own is not None and own.link == message.link:
+        return "drag"
+    return message.name or f"drag:{message.link}"
 
-    "link" drags its pose, "link/position" only its position; the linkage's own goal "drag" is
-    moved if it is on that link.
+
+def in_root_frame(message: HierGoal, toward: Callable[[Header], Array], field: str) -> HierGoal:
+    """A goal whose target is in any frame as one whose target is in that of the root.
+
+    Args:
+        message: Its header may name a frame.
+        toward: Gives the transform (4, 4) [m] from the frame of a header to that of the root.
+        field: Where it stands in the request, for errors.
     """
-    name = message.header.frame_id
-    link, _, kind = name.rpartition("/")  # names of links may hold a stroke
-    if name in solver.linkage.links or not link:
-        link, kind = name, ""
-    goal = HierGoal(link=link, kind=kind or "pose", target=message.pose, priority=-1)
+    if not message.header.frame_id or message.remove:
+        return message
+    if message.reference_link:
+        raise InvalidInput(
+            f"{field}.reference_link", "must be empty where the header names the target's frame"
+        )
+    target = read_pose(f"{field}.target", message.target, zero_is_identity=True)
+    T = toward(message.header) @ target
+    out = copy.copy(message)
+    out.header, out.target = Header(), to_pose(T[:3, 3], T[:3, :3])
+    return out
+
+
+def link_of_drag(solver: Solver, frame_id: str) -> HierGoal | None:
+    """What the frame of a drag names if it is no frame but "link" or "link/kind", as in 0.1."""
+    link, _, kind = frame_id.rpartition("/")  # names of links may hold a stroke
+    if frame_id in solver.linkage.links:
+        link, kind = frame_id, "pose"
+    elif link not in solver.linkage.links or kind not in GOAL_ROWS:
+        return None
     own = solver.linkage.goals.get("drag")
     if own is not None and own.link == link:
-        goal.name, goal.kind = "drag", own.kind
-    put_goal(solver, goal, "drag")
+        return HierGoal(name="drag", link=link, kind=own.kind, priority=-1)
+    return HierGoal(link=link, kind=kind, priority=-1)
 
 
 def mode(problem: HierProblem) -> str:

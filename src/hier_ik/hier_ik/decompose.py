@@ -20,22 +20,35 @@ Algorithms 1 to 7. Where this departs from the print:
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import scipy.sparse
 from numba import njit
-from numpy.typing import NDArray
 
+from hier_ik.elements import Joint
 from hier_ik.linkage import Linkage
+from hier_ik.tables import Ints, Records, record
 from kin_core import checks
 
-__all__ = ["Component", "Decomposition", "MEMBERSHIPS", "assign_rounds", "decompose"]
+__all__ = [
+    "Component", "Decomposition", "MEMBERSHIPS", "assign_rounds", "decompose", "overlapping",
+]  # fmt: skip
 
-Ints = NDArray[np.int64]
 
 #: To which sublinkage the crossing tree joints of a driving sublinkage belong: to the inner one as
 #: in the paper, or to the outer one, where they can still support the closures of the parent.
 MEMBERSHIPS = ("paper", "mirror")
+#: Edits that change no decomposition; of a link that goes, joints and goals have their own entries.
+HARMLESS = (
+    "add_leaf", "remove_leaf", "set_limits", "set_rest", "set_value", "add_link", "remove_link",
+)  # fmt: skip
+#: A tree joint between two links, with the SCC and round of its sublinkage, -1 if it is locked.
+_TREE = record("parent child scc round")
+#: A closure or goal with its effective SCC and round; then what the trace finds: where its support
+#: begins, where the way down ends, where it ends, and a joint on its path that moves later, or -1.
+_LOOP = record("parent child scc round begin middle end late")
 
 
 @dataclass(frozen=True)
@@ -90,6 +103,17 @@ class Decomposition:
     def rounds_of_components(self) -> dict[int, int]:
         """Number of components per round."""
         return dict(sorted(Counter(c.round for c in self.components).items()))
+
+    def merged(self) -> Decomposition:
+        """All components as one, for the dense baselines."""
+        closures = tuple(n for c in self.components for n in c.closures)
+        joints = tuple(dict.fromkeys(n for c in self.components for n in c.joints))
+        return replace(self, components=(Component(0, 0, closures, joints),) if closures else ())
+
+    def outlives(self, edits: list[tuple[str, str]]) -> bool:
+        """Whether entries of a linkage's journal leave the decomposition as it is."""
+        used = {n for c in self.components for n in (*c.joints, *c.closures)}
+        return all(op in HARMLESS or (op == "lock" and name not in used) for op, name in edits)
 
     def report(self, limit: int = 200) -> str:
         """The decomposition as text for people."""
@@ -166,32 +190,28 @@ def assign_rounds(linkage: Linkage) -> tuple[dict[str, int], dict[str, int]]:
 
 @njit(cache=True, nogil=True)
 def _trace_supports(
-    above: Ints,  # per link the tree joint that leads to it, -1 for the root
-    tree_parent: Ints,  # per tree joint its parent link
-    tree_child: Ints,
-    tree_scc: Ints,  # per tree joint the SCC of its sublinkage, -1 if locked
-    first_edge: Ints,  # CSR over links: edges that leave the link, tree joints and closures
-    edges: Ints,  # tree joint t as t, closure c as -1 - c
-    closure_child: Ints,
-    closure_scc: Ints,  # effective SCC of each closure
-    root: int,
-    count_only: bool,
-    pointer: Ints,  # (closures + 1,) ends of the supports
-    split: Ints,  # (closures,) where the down chain ends and the up chain begins
-    support: Ints,  # tree joints, filled unless count_only
-    found: Ints,  # (closures,) the closures in the order of the trace (U of Alg. 1)
-) -> int:
-    """TRACESUPPORTS (Alg. 5, corrected) without recursion; returns the LOCKEDWRT calls."""
-    n_links = above.shape[0]
-    crumb = np.full(n_links, -2 - edges.shape[0], np.int64)
+    above: Ints, tree: Records, loops: Records, first_edge: Ints, edges: Ints, root: int
+) -> tuple[int, Ints]:
+    """TRACESUPPORTS (Alg. 5, corrected) without recursion.
+
+    Args:
+        above: Per link the tree joint that leads to it, -1 for the root.
+        tree: _TREE records.
+        loops: _LOOP records; begin, middle, end and late are filled in.
+        first_edge: Per link its first edge, and one behind the last.
+        edges: What leaves each link: tree joint t as t, closure c as -1 - c.
+        root: The link to begin at.
+
+    Returns:
+        The LOCKEDWRT calls (Alg. 6), and the supports of all loops as tree joints.
+    """
     none = -2 - edges.shape[0]
+    crumb = np.full(above.shape[0], none, np.int64)
     cursor = first_edge[:-1].copy()
-    stack = np.empty(n_links, np.int64)
+    stack = np.empty(above.shape[0], np.int64)
+    support = np.empty(0, np.int64)
     stack[0] = root
-    depth = 1
-    calls = 0
-    filled = 0
-    order = 0
+    depth, calls, filled = 1, 0, 0
     while depth > 0:
         l = stack[depth - 1]
         if cursor[l] == first_edge[l + 1]:
@@ -202,68 +222,56 @@ def _trace_supports(
         cursor[l] += 1
         crumb[l] = e
         if e >= 0:
-            stack[depth] = tree_child[e]
+            stack[depth] = tree[e].child
             depth += 1
             continue
-        c = -1 - e
-        found[order] = c
-        order += 1
-        begin = filled
-        i = closure_child[c]
+        if filled + tree.shape[0] > support.shape[0]:  # no path is longer than the tree
+            support = np.append(support, np.empty(filled + tree.shape[0], np.int64))
+        loop = loops[-1 - e]
+        loop.begin, late = filled, -1
+        i = loop.child
         while crumb[i] == none:  # down to the least common ancestor
             p = above[i]
-            i = tree_parent[p]
+            i = tree[p].parent
             calls += 1
-            if tree_scc[p] == closure_scc[c]:
-                if not count_only:
-                    support[filled] = p
+            if tree[p].scc == loop.scc:
+                support[filled] = p
                 filled += 1
-        middle = filled
+            if tree[p].round > loop.round and late < 0:
+                late = p
+        loop.middle, loop.late = filled, late
         while crumb[i] != e:  # up again along the breadcrumbs, stopping before the closure
             t = crumb[i]
-            i = tree_child[t]
+            i = tree[t].child
             calls += 1
-            if tree_scc[t] == closure_scc[c]:
-                if not count_only:
-                    support[filled] = t
+            if tree[t].scc == loop.scc:
+                support[filled] = t
                 filled += 1
-        pointer[c] = filled - begin
-        split[c] = middle - begin
-    return calls
+            if tree[t].round > loop.round and late < 0:
+                loop.late = t
+        loop.end = filled
+    return calls, support[:filled]
 
 
-@njit(cache=True, nogil=True)
-def _find_components(pointer: Ints, support: Ints, n_tree: int) -> Ints:
-    """FINDCOMPONENT (Alg. 7) for all closures: per closure the number of its component.
+def overlapping(supports: Sequence[Sequence[int]]) -> list[list[int]]:
+    """FINDCOMPONENT (Alg. 7) for all closures at once.
 
-    Transitive overlap of supports is the same as the sets of a union-find over tree joints.
+    Args:
+        supports: Per closure the numbers of its supporting joints.
+
+    Returns:
+        The closures in groups that share joints, directly or through others; in order.
     """
-    n = pointer.shape[0] - 1
-    owner = np.full(n_tree, -1, np.int64)  # first closure that each tree joint supports
-    up = np.arange(n)
-    for c in range(n):
-        for k in range(pointer[c], pointer[c + 1]):
-            t = support[k]
-            if owner[t] < 0:
-                owner[t] = c
-                continue
-            a, b = c, owner[t]
-            while up[a] != a:
-                up[a] = up[up[a]]
-                a = up[a]
-            while up[b] != b:
-                up[b] = up[up[b]]
-                b = up[b]
-            if a < b:
-                up[b] = a
-            elif b < a:
-                up[a] = b
-    for c in range(n):
-        a = c
-        while up[a] != a:
-            a = up[a]
-        up[c] = a
-    return up
+    n = len(supports)
+    joints = np.array([j for support in supports for j in support], np.int64)
+    closures = np.repeat(np.arange(n), [len(s) for s in supports])
+    size = n + 1 + int(joints.max(initial=0))
+    graph = scipy.sparse.coo_array((np.ones(len(joints)), (closures, n + joints)), (size, size))
+    labels = scipy.sparse.csgraph.connected_components(graph, directed=False)[1]
+    groups: dict[int, list[int]] = {}
+    for i, label in enumerate(labels[:n].tolist()):
+        groups.setdefault(label, []).append(i)
+    return list(groups.values())
 
 
 def decompose(linkage: Linkage, *, membership: str = "paper", goals: bool = True) -> Decomposition:
@@ -278,161 +286,81 @@ def decompose(linkage: Linkage, *, membership: str = "paper", goals: bool = True
     scc, rounds = assign_rounds(linkage)
     warnings: list[str] = []
     links = {name: i for i, name in enumerate(linkage.links)}
-    tree = linkage.tree_joints()
-    closures = linkage.closure_joints()
-    targets = list(linkage.goals.values()) if goals else []
+    joints = linkage.tree_joints()
+    held = (-1, -1)
+    rows = []
+    for j in joints:
+        inner, outer = _homes(linkage, j)
+        moves = bool(j.dof and not j.locked)
+        if moves and membership == "paper" and scc[inner] != scc[outer]:
+            warnings.append(
+                f"tree joint {j.name!r} crosses into the driving sublinkage {inner!r} and "
+                "belongs to it by the paper's rule, so it supports no closure of the parent; "
+                "membership 'mirror' gives it to the parent"
+            )
+        home = outer if membership == "mirror" else inner
+        at = (scc[home], rounds[home]) if moves else held
+        rows.append((links[j.parent], links[j.child], *at))
+    tree = np.array(rows, _TREE)
 
-    sub_of = {l.name: l.sublinkage for l in linkage.links.values()}
-    tree_scc = np.empty(len(tree), np.int64)
-    tree_round = np.full(len(tree), -1, np.int64)
-    for i, j in enumerate(tree):
-        inner = linkage.crossed(j)
-        sub = sub_of[j.parent] if inner is None else inner
-        if inner is not None and linkage.sublinkages[inner].disposition == "driving":
-            if membership == "mirror":
-                sub = linkage.sublinkages[inner].parent or inner
-            elif j.dof and not j.locked and scc[inner] != scc[_parent(linkage, inner)]:
-                warnings.append(
-                    f"tree joint {j.name!r} crosses into the driving sublinkage {inner!r} and "
-                    "belongs to it by the paper's rule, so it supports no closure of the parent; "
-                    "membership 'mirror' gives it to the parent"
-                )
-        tree_scc[i] = -1 if j.locked or not j.dof else scc[sub]
-        tree_round[i] = -1 if j.locked or not j.dof else rounds[sub]
+    names: list[str] = []
+    loops_of: list[tuple[str, str, str]] = []  # parent, child, effective sublinkage
+    for c in linkage.closure_joints():
+        names.append(c.name)
+        loops_of.append((c.parent, c.child, _homes(linkage, c)[1]))
+    for g in linkage.goals.values() if goals else ():
+        names.append(g.name)
+        loops_of.append((g.reference, g.link, linkage.links[g.link].sublinkage))
+    loops = np.array(
+        [(links[a], links[b], scc[s], rounds[s], 0, 0, 0, -1) for a, b, s in loops_of], _LOOP
+    )
 
-    names = [c.name for c in closures] + [g.name for g in targets]
-    closure_scc = np.empty(len(names), np.int64)
-    closure_round = np.empty(len(names), np.int64)
-    for i, c in enumerate(closures):
-        inner = linkage.crossed(c)
-        sub = sub_of[c.parent] if inner is None else inner
-        if inner is not None and linkage.sublinkages[inner].disposition == "driving":
-            sub = linkage.sublinkages[inner].parent or inner
-        closure_scc[i], closure_round[i] = scc[sub], rounds[sub]
-    for i, g in enumerate(targets, len(closures)):
-        closure_scc[i], closure_round[i] = scc[sub_of[g.link]], rounds[sub_of[g.link]]
-
-    starts = [links[c.parent] for c in closures] + [links[g.reference] for g in targets]
-    ends = [links[c.child] for c in closures] + [links[g.link] for g in targets]
-    tree_parent = np.array([links[j.parent] for j in tree], np.int64)
-    tree_child = np.array([links[j.child] for j in tree], np.int64)
     above = np.full(len(links), -1, np.int64)
-    above[tree_child] = np.arange(len(tree))
-    leave = np.concatenate([tree_parent, np.array(starts, np.int64)])
-    codes = np.concatenate([np.arange(len(tree)), -1 - np.arange(len(names))])
-    order = np.argsort(leave, kind="stable")
-    first_edge = np.zeros(len(links) + 1, np.int64)
-    np.cumsum(np.bincount(leave, minlength=len(links)), out=first_edge[1:])
+    above[tree["child"]] = np.arange(len(tree))
+    leave = np.concatenate([tree["parent"], loops["parent"]])
+    codes = np.concatenate([np.arange(len(tree)), -1 - np.arange(len(loops))])
+    edges = codes[np.argsort(leave, kind="stable")]
+    first_edge = np.append(0, np.cumsum(np.bincount(leave, minlength=len(links))))
+    calls, found = _trace_supports(above, tree, loops, first_edge, edges, links[linkage.root])
 
-    early = []
-    if max(rounds.values()) > 0:
-        latest = _latest_rounds(above, tree_parent, tree_round)
-        for i, name in enumerate(names):
-            most = max(latest[starts[i]], latest[ends[i]])
-            if most <= closure_round[i]:
-                continue
-            late = _late_joint(i, starts, ends, above, tree_parent, tree_round, closure_round)
-            if late >= 0:
-                early.append(name)
-                warnings.append(
-                    f"{'closure' if i < len(closures) else 'goal'} {name!r} is solved in round "
-                    f"{closure_round[i]}, but joint {tree[late].name!r} on its path moves in round "
-                    f"{tree_round[late]}; it is solved again in each iteration and may not be met"
-                )
+    early = [i for i, late in enumerate(loops["late"].tolist()) if late >= 0]
+    for i in early:
+        late = loops["late"][i]
+        warnings.append(
+            f"{'goal' if names[i] in linkage.goals else 'closure'} {names[i]!r} is solved in round "
+            f"{loops['round'][i]}, but joint {joints[late].name!r} on its path moves in round "
+            f"{tree['round'][late]}; it is solved again in each iteration and may not be met"
+        )
 
-    sizes = np.zeros(len(names) + 1, np.int64)
-    split = np.zeros(len(names), np.int64)
-    found = np.zeros(len(names), np.int64)
-    graph = (
-        above, tree_parent, tree_child, tree_scc, first_edge, codes[order],
-        np.array(ends, np.int64), closure_scc, links[linkage.root],
-    )  # fmt: skip
-    calls = int(_trace_supports(*graph, True, sizes, split, np.empty(0, np.int64), found))
-    total = int(sizes.sum())
-    support = np.empty(total, np.int64)
-    _trace_supports(*graph, False, sizes, split, support, found)
-    # The trace fills in its own order; bring the supports into the order of the closures.
-    pointer = np.zeros(len(names) + 1, np.int64)
-    np.cumsum(sizes[:-1], out=pointer[1:])
-    sorted_support = np.empty(total, np.int64)
-    at = 0
-    for k in found:
-        sorted_support[pointer[k] : pointer[k + 1]] = support[at : at + sizes[k]]
-        at += int(sizes[k])
-    owner = _find_components(pointer, sorted_support, len(tree))
+    def named(chain: list[int]) -> tuple[str, ...]:
+        return tuple(joints[t].name for t in chain)
 
-    down: dict[str, tuple[str, ...]] = {}
-    up: dict[str, tuple[str, ...]] = {}
-    gathered: dict[int, tuple[list[int], list[Ints]]] = {}
-    tree_names = [j.name for j in tree]
-    for i, name in enumerate(names):
-        s = sorted_support[pointer[i] : pointer[i + 1]]
-        chain = [tree_names[t] for t in s]
-        down[name], up[name] = tuple(chain[: split[i]]), tuple(chain[split[i] :])
-        group = gathered.setdefault(int(owner[i]), ([], []))
-        group[0].append(i)
-        group[1].append(s)
+    support = found.tolist()
+    begin, middle, end = (loops[key].tolist() for key in ("begin", "middle", "end"))
+    supports = [support[b:e] for b, e in zip(begin, end, strict=True)]
+    down = {n: named(support[b:m]) for n, b, m in zip(names, begin, middle, strict=True)}
+    up = {n: named(support[m:e]) for n, m, e in zip(names, middle, end, strict=True)}
     components = [
         Component(
-            int(closure_round[first]),
-            int(closure_scc[first]),
-            tuple(names[i] for i in members),
-            tuple(tree_names[t] for t in np.unique(np.concatenate(parts))),
+            int(loops["round"][group[0]]),
+            int(loops["scc"][group[0]]),
+            tuple(names[i] for i in group),
+            named(sorted({t for i in group for t in supports[i]})),
         )
-        for first, (members, parts) in gathered.items()
+        for group in overlapping(supports)
     ]
     components.sort(key=lambda c: c.round)  # stable: within a round by the first closure
     return Decomposition(
-        tuple(components), scc, rounds, down, up, calls, tuple(warnings), membership, tuple(early)
-    )
+        tuple(components), scc, rounds, down, up, int(calls), tuple(warnings), membership,
+        tuple(names[i] for i in early),
+    )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
-def _latest_rounds(above: Ints, tree_parent: Ints, tree_round: Ints) -> Ints:
-    """Per link the latest round of the joints between it and the root, -1 for none."""
-    n = above.shape[0]
-    out = np.full(n, -2, np.int64)
-    way = np.empty(n, np.int64)
-    for link in range(n):
-        depth = 0
-        at = link
-        while out[at] == -2:
-            if above[at] < 0:
-                out[at] = -1
-                break
-            way[depth] = at
-            depth += 1
-            at = tree_parent[above[at]]
-        for k in range(depth - 1, -1, -1):
-            t = above[way[k]]
-            out[way[k]] = max(out[tree_parent[t]], tree_round[t])
-    return out
-
-
-def _late_joint(
-    i: int,
-    starts: list[int],
-    ends: list[int],
-    above: Ints,
-    tree_parent: Ints,
-    tree_round: Ints,
-    closure_round: Ints,
-) -> int:
-    """The first joint between the two links of closure i that moves after it is solved, or -1."""
-
-    def way(link: int) -> dict[int, None]:
-        out: dict[int, None] = {}
-        while above[link] >= 0:
-            out[int(above[link])] = None
-            link = int(tree_parent[above[link]])
-        return out
-
-    a, b = way(starts[i]), way(ends[i])
-    for t in [*(t for t in b if t not in a), *(t for t in a if t not in b)]:
-        if tree_round[t] > closure_round[i]:
-            return t
-    return -1
-
-
-def _parent(linkage: Linkage, name: str) -> str:
-    return linkage.sublinkages[name].parent or name
+def _homes(linkage: Linkage, joint: Joint) -> tuple[str, str]:
+    """The sublinkage of a joint, and that on the outer side of a driving boundary it crosses."""
+    inner = linkage.crossed(joint)
+    if inner is None:
+        inner = linkage.links[joint.parent].sublinkage
+        return inner, inner
+    sub = linkage.sublinkages[inner]
+    return inner, (sub.parent or inner) if sub.disposition == "driving" else inner

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
+
+from hier_ik.tables import Array, Ints
 
 __all__ = ["CholeskyStep", "SvdStep"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class _Dense:

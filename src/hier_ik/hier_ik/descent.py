@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,12 @@ from hier_ik.fallback import FallbackComponent, Step
 from hier_ik.iteration import relax, run
 from hier_ik.kinematics import all_kinematics
 from hier_ik.steps import DAMPING_START
-from hier_ik.tables import FALLBACK
+from hier_ik.tables import FALLBACK, Array, Ints
 from kin_core import checks
 from kin_core.task import Task
 
 __all__ = ["Descent", "Effort"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Sizes of the random steps out of a posture at rest [rad, or units of length].
 STEPS_OUT = (0.01, 0.1, 0.1, 0.3, 0.3, 0.6)
@@ -62,7 +60,7 @@ class Descent:
         self, compiled: Compiled, method: type[Step], *, rest: float, patience: int
     ) -> None:
         """Take up the posture in the tables; ``method`` solves what is too large for the kernel."""
-        self.compiled, self.tables = compiled, compiled.tables
+        self.compiled, self.tables, self._method = compiled, compiled.tables, method
         self.rest, self.patience = rest, patience
         self.q: Array = self.tables.freedoms["q"]
         self._kernel = self.tables.as_tuple()
@@ -73,6 +71,11 @@ class Descent:
         self._go, self._one, self._rows = np.zeros(1, np.int64), np.zeros(1), np.zeros(6)
         self.box(None)
         self.kinematics()
+
+    def copy(self) -> Descent:
+        """Another one at the same posture, in tables of its own."""
+        compiled = replace(self.compiled, tables=self.tables.copy())
+        return Descent(compiled, self._method, rest=self.rest, patience=self.patience)
 
     def kinematics(self) -> None:
         """Bring every pose up to date."""

@@ -7,6 +7,7 @@ dense.py has other ways, for comparison.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ import qdldl
 import scipy.sparse
 from numpy.typing import NDArray
 
-from hier_ik.single import component_matrix
+from hier_ik.component import task_matrix
 from hier_ik.steps import (
     NOTHING,
     SHORT,
@@ -26,12 +27,9 @@ from hier_ik.steps import (
     restore,
     try_step,
 )
-from hier_ik.tables import Tables
+from hier_ik.tables import Array, Ints, Tables
 
 __all__ = ["FallbackComponent", "SparseStep", "Step"]
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Step(Protocol):
@@ -52,33 +50,21 @@ class SparseStep:
 
     def __init__(self, indptr: Ints, indices: Ints, columns: int, levels: list[slice]) -> None:
         self.n, self.levels = columns, levels
-        self.systems: list[tuple[int, Ints, Ints, Ints, Ints]] = []
+        self.systems: list[tuple[int, NDArray[np.int32], NDArray[np.int32], Ints, Ints]] = []
         self.solvers: list[Any] = [None] * len(levels)
         for level in levels:
-            m = level.stop
-            data_of: list[Ints] = []
-            place: list[Ints] = []
-            index: list[Ints] = [np.arange(columns)]
-            pointer = [np.arange(columns + 1)]
-            end = columns
-            for r in range(m):
-                part = np.arange(indptr[r], indptr[r + 1])
-                part = part[np.argsort(indices[part], kind="stable")]
-                data_of.append(part)
-                place.append(end + np.arange(len(part)))
-                index.append(np.append(indices[part], columns + r))
-                end += len(part) + 1
-                pointer.append(np.array([end]))
-            empty = np.empty(0, np.int64)
-            self.systems.append(
-                (
-                    end,
-                    np.concatenate(index).astype(np.int32),
-                    np.concatenate(pointer).astype(np.int32),
-                    np.concatenate(data_of) if data_of else empty,
-                    np.concatenate(place) if place else empty,
-                )
+            m, n = level.stop, int(indptr[level.stop])
+            # Numbered entries show where those of J' go; the two diagonals are negative.
+            J = scipy.sparse.csr_array(
+                (np.arange(1.0, n + 1.0), indices[:n], indptr[: m + 1]), shape=(m, columns)
             )
+            first, second = (-scipy.sparse.eye_array(size) for size in (columns, m))
+            K = scipy.sparse.block_array([[first, J.T], [None, second]], format="csc")
+            K.sort_indices()
+            place = np.flatnonzero(K.data > 0.0).astype(np.int64)
+            data_of = K.data[place].astype(np.int64) - 1
+            index, pointer = K.indices.astype(np.int32), K.indptr.astype(np.int32)
+            self.systems.append((K.nnz, index, pointer, data_of, place))
 
     def solve(self, values: Array, rows: Array, damping: list[float], held: Ints) -> Array:
         """See Step."""
@@ -132,10 +118,9 @@ class FallbackComponent:
         )
         widths = np.repeat([len(chain) for chain in chains], counts).astype(np.int64)
         self.indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(widths)])
-        ends = np.cumsum(
-            [counts_of.sum() for counts_of in _by_level(closures["level"], closures["rows"])]
-        )
-        self.levels = [slice(int(b), int(e)) for b, e in zip([0, *ends[:-1]], ends, strict=True)]
+        level = np.unique(closures["level"], return_inverse=True)[1]
+        ends = np.cumsum(np.bincount(level, closures["rows"])).astype(int).tolist()
+        self.levels = [slice(b, e) for b, e in pairwise([0, *ends])]
         self.method = method(self.indptr, self.indices, self.n, self.levels)
         self.row_of = np.repeat(np.arange(self.m), widths)
         first = int(closures["matrix"][0]) if len(closures) else 0
@@ -153,7 +138,8 @@ class FallbackComponent:
     def step(self) -> float:
         """One damped step with limits and gain control; returns the squared residual before it."""
         t, c = self.tables, self.record
-        cost = float(component_matrix(t.bodies, t.freedoms, t.closures, t.chain, t.work, c))
+        task_matrix(t.bodies, t.freedoms, t.closures, t.chain, t.work, c["e"], c)
+        cost = float(c["cost"])
         c["step"] = 0.0
         if cost < NOTHING or self.n == 0:
             return cost
@@ -200,8 +186,3 @@ class FallbackComponent:
             if limit_step(t.freedoms, t.index, t.work, self.record) == 0:
                 break
         return dq.copy()
-
-
-def _by_level(levels: Ints, rows: Ints) -> list[Ints]:
-    """The numbers of rows of the closures of each level, first level first."""
-    return [rows[levels == level] for level in np.unique(levels)]

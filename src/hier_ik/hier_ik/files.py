@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 
+from hier_ik.elements import Goal, Joint, frame
 from hier_ik.errors import LinkageError
-from hier_ik.linkage import Goal, Joint, Linkage, frame
+from hier_ik.linkage import Linkage
 from hier_ik.spanning import assign_roles
+from hier_ik.tables import Array
 from hier_ik.validation import validate
 from kin_core import checks
 from kin_core.errors import InvalidInput
@@ -22,7 +23,6 @@ from kin_core.yamls import load_yaml
 
 __all__ = ["apply_edits", "dump_linkage", "load_linkage"]
 
-Array = NDArray[np.float64]
 
 _ROLES = {"tree": False, "closure": True, "auto": None}
 _JOINT_KEYS = (
@@ -44,24 +44,19 @@ def load_linkage(source: str | Path) -> Linkage:
     if not isinstance(data, dict):
         raise InvalidInput("linkage", "must be a mapping with links and joints")
     _only("linkage", data, ("name", "root", "sublinkages", "links", "joints", "goals"))
-    linkage = Linkage(_text("name", data.get("name", "linkage")))
+    linkage = Linkage(checks.text("name", data.get("name", "linkage")))
     # The top level may be declared to give it another name; parents may stand after children.
     entries = [_mapping("sublinkages", e) for e in _list("sublinkages", data)]
     tops = [e for e in entries if e.get("parent") is None and "disposition" not in e]
     if tops:
-        name = _text("sublinkage, name", tops[0].get("name"))
+        name = checks.title("sublinkage, name", tops[0].get("name"))
         top = linkage.sublinkages.pop(linkage.top)
         linkage.sublinkages[name] = type(top)(name, None, "simultaneous")
         entries = [e for e in entries if e is not tops[0]]
     _add_sublinkages(linkage, entries)
     for entry in _list("links", data):
         e = {"name": entry} if isinstance(entry, str) else _mapping("links", entry)
-        _only(f"link {e.get('name')!r}", e, ("name", "sublinkage", "virtual"))
-        linkage.add_link(
-            _text("link, name", e.get("name")),
-            e.get("sublinkage"),
-            virtual=_flag("link, virtual", e.get("virtual", False)),
-        )
+        _EDITS["add_link"](linkage, e)
     if data.get("root") is not None:
         checks.one_of("root", data["root"], linkage.links)
         linkage.root = data["root"]
@@ -110,12 +105,7 @@ def apply_edits(linkage: Linkage, edits: Any) -> None:
     work = linkage.copy()
     for i, edit in enumerate(edits):
         entry = dict(_mapping(f"edits[{i}]", edit))
-        op = _text(f"edits[{i}], op", entry.pop("op", None))
-        checks.one_of(f"edits[{i}], op", op, _EDITS)
-        try:
-            _EDITS[op](work, entry)
-        except (TypeError, KeyError) as error:
-            raise InvalidInput(f"edits[{i}]", f"{op}: {error}") from None
+        _EDITS[checks.one_of(f"edits[{i}], op", entry.pop("op", None), _EDITS)](work, entry)
     try:
         assign_roles(work)
         validate(work)
@@ -123,69 +113,31 @@ def apply_edits(linkage: Linkage, edits: Any) -> None:
         if not any(j.found for j in work.joints.values()):
             raise
         poses = linkage.link_poses()
-        assign_roles(
-            work, anew=True, poses=poses
-        )  # a closure may take the place of a tree joint that went
+        # A closure may take the place of a tree joint that went.
+        assign_roles(work, anew=True, poses=poses)
         validate(work)
     linkage.adopt(work)
 
 
-def _remove(method: str) -> Callable[[Linkage, dict[str, Any]], None]:
+Edit = Callable[[Linkage, dict[str, Any]], None]
+
+
+def _call(method: str, *keys: str, **constants: Any) -> Edit:
+    """The edit that calls a method of the linkage with the keys of its entry."""
+
     def edit(linkage: Linkage, e: dict[str, Any]) -> None:
-        _only(method, e, ("name",))
-        getattr(linkage, method)(_text(f"{method}, name", e.get("name")))
+        _only(method, e, keys)
+        values = {k: e[k] for k in keys if k in e}
+        if "virtual" in values:
+            _flag(f"{method}, virtual", values["virtual"])
+        if "links" in values:
+            _list("links", values)
+        try:
+            getattr(linkage, method)(**values, **constants)
+        except TypeError as error:  # a key is missing
+            raise InvalidInput(method, str(error)) from None
 
     return edit
-
-
-def _lock(locked: bool) -> Callable[[Linkage, dict[str, Any]], None]:
-    def edit(linkage: Linkage, e: dict[str, Any]) -> None:
-        _only("lock", e, ("name",))
-        linkage.set_locked(_text("lock, name", e.get("name")), locked)
-
-    return edit
-
-
-def _edit_link(linkage: Linkage, e: dict[str, Any]) -> None:
-    _only("add_link", e, ("name", "sublinkage", "virtual"))
-    linkage.add_link(
-        _text("add_link, name", e.get("name")), e.get("sublinkage"),
-        virtual=_flag("add_link, virtual", e.get("virtual", False)),
-    )  # fmt: skip
-
-
-def _edit_sublinkage(linkage: Linkage, e: dict[str, Any]) -> None:
-    _only("add_sublinkage", e, ("name", "disposition", "parent", "links"))
-    linkage.add_sublinkage(
-        _text("add_sublinkage, name", e.get("name")),
-        _text("add_sublinkage, disposition", e.get("disposition")),
-        parent=e.get("parent"),
-        links=[_text("links", l) for l in _list("links", e)],
-    )
-
-
-def _edit_move(linkage: Linkage, e: dict[str, Any]) -> None:
-    _only("move_links", e, ("links", "sublinkage"))
-    linkage.move_links(
-        [_text("links", l) for l in _list("links", e)], _text("sublinkage", e.get("sublinkage"))
-    )
-
-
-def _edit_limits(linkage: Linkage, e: dict[str, Any]) -> None:
-    _only("set_limits", e, ("name", "lower", "upper", "velocity"))
-    linkage.set_limits(
-        _text("set_limits, name", e.get("name")), e.get("lower"), e.get("upper"), e.get("velocity")
-    )
-
-
-def _edit_value(linkage: Linkage, e: dict[str, Any]) -> None:
-    _only("set_value", e, ("name", "value"))
-    linkage.set_value(_text("set_value, name", e.get("name")), e["value"])
-
-
-def _edit_rest(linkage: Linkage, e: dict[str, Any]) -> None:
-    _only("set_rest", e, ("name", "rest"))
-    linkage.set_rest(_text("set_rest, name", e.get("name")), e.get("rest"))
 
 
 def _add_sublinkages(linkage: Linkage, entries: list[dict[str, Any]]) -> None:
@@ -193,15 +145,10 @@ def _add_sublinkages(linkage: Linkage, entries: list[dict[str, Any]]) -> None:
     while waiting:
         later = []
         for e in waiting:
-            _only(f"sublinkage {e.get('name')!r}", e, ("name", "disposition", "parent"))
             if e.get("parent") is not None and e["parent"] not in linkage.sublinkages:
                 later.append(e)
                 continue
-            linkage.add_sublinkage(
-                _text("sublinkage, name", e.get("name")),
-                _text(f"sublinkage {e.get('name')!r}, disposition", e.get("disposition")),
-                parent=e.get("parent"),
-            )
+            _EDITS["add_sublinkage"](linkage, e)
         if len(later) == len(waiting):
             e = later[0]
             known = [x.get("name") for x in later]
@@ -215,6 +162,7 @@ def _add_sublinkages(linkage: Linkage, entries: list[dict[str, Any]]) -> None:
 
 
 def _add_joint(linkage: Linkage, e: dict[str, Any]) -> None:
+    given: Callable[[str], Any] = e.get
     label = f"joint {e.get('name')!r}"
     _only(
         label, e,
@@ -231,10 +179,7 @@ def _add_joint(linkage: Linkage, e: dict[str, Any]) -> None:
         if k in options:
             options[k] = _open_limits(options[k], -math.inf if k == "lower" else math.inf)
     linkage.add_joint(
-        _text("joint, name", e.get("name")),
-        _text(f"{label}, type", e.get("type")),
-        _text(f"{label}, parent", e.get("parent")),
-        _text(f"{label}, child", e.get("child")),
+        *map(given, ("name", "type", "parent", "child")),
         origin=_frame(label, e, ""),
         child_origin=_frame(label, e, "child_"),
         closure=_ROLES[role],
@@ -243,6 +188,7 @@ def _add_joint(linkage: Linkage, e: dict[str, Any]) -> None:
 
 
 def _add_goal(linkage: Linkage, e: dict[str, Any]) -> None:
+    given: Callable[[str], Any] = e.get
     label = f"goal {e.get('name')!r}"
     _only(
         label, e,
@@ -254,9 +200,9 @@ def _add_goal(linkage: Linkage, e: dict[str, Any]) -> None:
     if rows is not None and not isinstance(rows, list):
         raise InvalidInput(f"{label}, rows", "must be a list of six truth values")
     linkage.add_goal(
-        _text("goal, name", e.get("name")),
-        _text(f"{label}, link", e.get("link")),
-        _text(f"{label}, kind", e.get("kind", "pose")),
+        given("name"),
+        given("link"),
+        e.get("kind", "pose"),
         target=target,
         offset=_frame(label, e, "offset_"),
         reference=e.get("reference"),
@@ -266,55 +212,30 @@ def _add_goal(linkage: Linkage, e: dict[str, Any]) -> None:
     )
 
 
-_EDITS: dict[str, Callable[[Linkage, dict[str, Any]], None]] = {
-    "add_link": _edit_link,
-    "remove_link": _remove("remove_link"),
-    "add_joint": _add_joint,
-    "remove_joint": _remove("remove_joint"),
-    "add_sublinkage": _edit_sublinkage,
-    "remove_sublinkage": _remove("remove_sublinkage"),
-    "move_links": _edit_move,
-    "lock": _lock(True),
-    "unlock": _lock(False),
-    "set_limits": _edit_limits,
-    "set_value": _edit_value,
-    "set_rest": _edit_rest,
-    "add_goal": _add_goal,
-    "remove_goal": _remove("remove_goal"),
-}
-
-
 def _joint_entry(j: Joint, value: Array | None) -> dict[str, Any]:
     e: dict[str, Any] = {"name": j.name, "type": j.type, "parent": j.parent, "child": j.child}
     e["role"] = {False: "tree", True: "closure", None: "auto"}[None if j.found else j.closure]
     _put_frame(e, "", j.origin)
     _put_frame(e, "child_", j.child_origin)
-    if j.virtual:
-        e["virtual"] = True
-    for key, array, none in (
-        ("lower", j.lower, -math.inf), ("upper", j.upper, math.inf),
-        ("velocity", j.velocity, math.inf),
-    ):  # fmt: skip
-        if (array != none).any():
-            e[key] = [float(x) for x in array]
-    if value is not None and value.any():
-        e["value"] = [float(x) for x in value]
-    if j.rest is not None:
-        e["rest"] = [float(x) for x in j.rest]
-    if j.locked:
-        e["locked"] = True
-    if j.priority is not None:
-        e["priority"] = j.priority
-    if j.weight != 1.0:
-        e["weight"] = j.weight
-    return e
+    limits = {
+        key: array.tolist()
+        for key, array in (("lower", j.lower), ("upper", j.upper), ("velocity", j.velocity))
+        if np.isfinite(array).any()
+    }
+    optional = {
+        "virtual": j.virtual, **limits,
+        "value": value.tolist() if value is not None and value.any() else None,
+        "rest": None if j.rest is None else j.rest.tolist(), "locked": j.locked,
+        "priority": j.priority, "weight": None if j.weight == 1.0 else j.weight,
+    }  # fmt: skip
+    return e | {k: v for k, v in optional.items() if v is not None and v is not False}
 
 
 def _goal_entry(g: Goal) -> dict[str, Any]:
     e: dict[str, Any] = {"name": g.name, "link": g.link, "kind": g.kind, "reference": g.reference}
     if g.kind == "rows":
         e["rows"] = list(g.rows)
-    e["xyz"] = [float(x) for x in g.target[:3, 3]]
+    e["xyz"] = g.target[:3, 3].tolist()
     e["quaternion"] = _quaternion(g.target)
     _put_frame(e, "offset_", g.offset)
     e["priority"], e["weight"] = g.priority, g.weight
@@ -322,12 +243,13 @@ def _goal_entry(g: Goal) -> dict[str, Any]:
 
 
 def _quaternion(T: Array) -> list[float]:
-    return [float(x) for x in matrix_to_quaternion(np.ascontiguousarray(T[:3, :3]))]
+    q: list[float] = matrix_to_quaternion(np.ascontiguousarray(T[:3, :3])).tolist()
+    return q
 
 
 def _put_frame(e: dict[str, Any], prefix: str, T: Array) -> None:
     if T[:3, 3].any():
-        e[f"{prefix}xyz"] = [float(x) for x in T[:3, 3]]
+        e[f"{prefix}xyz"] = T[:3, 3].tolist()
     if not np.array_equal(T[:3, :3], np.eye(3)):
         e[f"{prefix}quaternion"] = _quaternion(T)
 
@@ -347,12 +269,6 @@ def _frame(label: str, e: dict[str, Any], prefix: str) -> Array:
 def _open_limits(value: Any, missing: float) -> Any:
     if isinstance(value, list):
         return [missing if v is None else v for v in value]
-    return value
-
-
-def _text(label: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise InvalidInput(label, f"must be a text, got {value!r}")
     return value
 
 
@@ -381,3 +297,21 @@ def _only(label: str, entry: dict[str, Any], allowed: tuple[str, ...]) -> None:
     for key in entry:
         if key not in allowed:
             checks.one_of(f"{label}, key", str(key), allowed)
+
+
+_EDITS: dict[str, Edit] = {
+    "add_link": _call("add_link", "name", "sublinkage", "virtual"),
+    "remove_link": _call("remove_link", "name"),
+    "add_joint": _add_joint,
+    "remove_joint": _call("remove_joint", "name"),
+    "add_sublinkage": _call("add_sublinkage", "name", "disposition", "parent", "links"),
+    "remove_sublinkage": _call("remove_sublinkage", "name"),
+    "move_links": _call("move_links", "links", "sublinkage"),
+    "lock": _call("set_locked", "name", locked=True),
+    "unlock": _call("set_locked", "name", locked=False),
+    "set_limits": _call("set_limits", "name", "lower", "upper", "velocity"),
+    "set_value": _call("set_value", "name", "value"),
+    "set_rest": _call("set_rest", "name", "rest"),
+    "add_goal": _add_goal,
+    "remove_goal": _call("remove_goal", "name"),
+}

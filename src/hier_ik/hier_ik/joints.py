@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hier_ik.tables import Array
 from kin_core.rotations import exp_so3, log_so3
 
 __all__ = ["JOINT_TYPES", "JointType", "axis_frame", "joint_coordinates", "joint_motion"]
 
-Array = NDArray[np.float64]
 
 #: How the rotation of a closure is held: not, all three, all but about z, or x_a against y_b.
 ROT_FREE, ROT_FULL, ROT_AXIS, ROT_CROSS = 0, 1, 2, 3

@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from hier_ik.tables import BALL, PRISMATIC, REVOLUTE, Record, Records
+from hier_ik.tables import BALL, PRISMATIC, REVOLUTE, Ints, Record, Records
 
 __all__ = ["Frame", "all_kinematics", "jit", "kinematics", "product"]
 
-Ints = NDArray[np.int64]
 
 jit = njit(cache=True, nogil=True, error_model="numpy")
 inlined = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)

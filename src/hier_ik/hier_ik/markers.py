@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import colorsys
 from collections.abc import Mapping
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from hier_ik.linkage import Linkage
 from hier_ik.solver import Solver
+from hier_ik.tables import Array
 from kin_ros.markers import BLACK, BLUE, PURPLE, colour, make_marker, to_points
 
 __all__ = ["linkage_markers"]
 
-Array = NDArray[np.float64]
 
 #: Links that are shown with their frame and name at most.
 _GRIPS = 100
@@ -36,20 +36,15 @@ def linkage_markers(solver: Solver, frame_id: str, stamp: Any, tolerance: float)
     points, bars = _bars(linkage, poses)
     pairs = [pair for of_link in bars.values() for pair in of_link]
     array = MarkerArray()
+    make = partial(make_marker, frame_id=frame_id, stamp=stamp)
     size = _size(points, pairs)
-    places = to_points(points)
+    ends = to_points(points)
     for i, virtual in enumerate((False, True)):
-        marker = make_marker(
-            Marker.LINE_LIST,
-            "virtual links" if virtual else "real links",
-            i,
-            frame_id=frame_id,
-            stamp=stamp,
-            size=size * (0.15 if virtual else 0.4),
-            shade=colour(PURPLE, 0.6) if virtual else colour(BLACK),
-        )
+        width, shade = (0.15, colour(PURPLE, 0.6)) if virtual else (0.4, colour(BLACK))
+        name = "virtual links" if virtual else "real links"
+        marker = make(Marker.LINE_LIST, name, i, size=width * size, shade=shade)
         marker.points = [
-            places[end]
+            ends[end]
             for name, of_link in bars.items()
             if linkage.links[name].virtual == virtual
             for pair in of_link
@@ -66,43 +61,18 @@ def linkage_markers(solver: Solver, frame_id: str, stamp: Any, tolerance: float)
             T = poses[c.child] @ c.child_origin
         centres.append(T[:3, 3])
         shades.append(_colour(r.size, tolerance))
-    marker = make_marker(
-        Marker.SPHERE_LIST,
-        "closures",
-        2,
-        frame_id=frame_id,
-        stamp=stamp,
-        size=size,
-        shade=ColorRGBA(),
-        points=np.reshape(centres, (-1, 3)),
-    )
+    places = np.reshape(centres, (-1, 3))
+    marker = make(Marker.SPHERE_LIST, "closures", 2, size=size, shade=ColorRGBA(), points=places)
     marker.colors = shades
     array.markers.append(marker)
-    array.markers += _grips(linkage, poses, frame_id, stamp, size)
-    return array
-
-
-def _grips(
-    linkage: Linkage, poses: Mapping[str, Array], frame_id: str, stamp: Any, size: float
-) -> list[Marker]:
-    """The links that can be dragged, each as a cube at its frame with its name."""
     top = linkage.links[linkage.root].sublinkage
-    named = [n for n, link in linkage.links.items() if not link.virtual and link.sublinkage == top]
-    array = []
-    for number, name in enumerate(named[:_GRIPS]):
-        marker = make_marker(
-            Marker.CUBE,
-            "grips",
-            number,
-            frame_id=frame_id,
-            stamp=stamp,
-            size=(2.0 * size, 2.0 * size, 0.5 * size),
-            shade=colour(BLUE),
-            position=poses[name][:3, 3],
-            rotation=poses[name][:3, :3],
-        )
+    grips = [n for n, link in linkage.links.items() if not link.virtual and link.sublinkage == top]
+    for i, name in enumerate(grips[:_GRIPS]):
+        p, R = poses[name][:3, 3], poses[name][:3, :3]
+        box = (2.0 * size, 2.0 * size, 0.5 * size)
+        marker = make(Marker.CUBE, "grips", i, size=box, shade=colour(BLUE), position=p, rotation=R)
         marker.text = name
-        array.append(marker)
+        array.markers.append(marker)
     return array
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hier_ik.linkage import Linkage, frame
+from hier_ik.elements import frame
+from hier_ik.linkage import Linkage
 from hier_ik.validation import validate
 from kin_core.errors import InvalidInput, KinError
 from kin_core.rotations import quaternion_to_matrix

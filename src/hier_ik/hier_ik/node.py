@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from geometry_msgs.msg import PoseStamped
 from kin_interfaces.action import SolveHier
 from kin_interfaces.msg import HierGoal, HierProblem
@@ -18,14 +20,16 @@ from kin_interfaces.srv import (
     LoadLinkage,
     SolveHierIK,
 )
+from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Header, String
 from visualization_msgs.msg import MarkerArray
 
 from hier_ik import conversions
 from hier_ik.abstraction import check_proper
 from hier_ik.decompose import decompose
 from hier_ik.demo import CircleDemo
+from hier_ik.doors import Doors, Running
 from hier_ik.errors import LinkageError
 from hier_ik.linkage import Linkage
 from hier_ik.markers import linkage_markers
@@ -33,19 +37,21 @@ from hier_ik.parameters import HierParameters
 from hier_ik.solver import Solver
 from hier_ik.sources import (
     TOWERS,
+    linkage_from,
     linkage_from_file,
     linkage_from_folder,
-    linkage_from_text,
     preset_tower,
 )
-from hier_ik.tower import tower
 from hier_ik.urdf import load_urdf_linkage
+from hier_ik.warm_up import warm_up
 from kin_core import checks
 from kin_core.errors import InvalidInput, StatusCode
 from kin_core.loop import PeriodicLoop
 from kin_core.task import Task
 from kin_core.yamls import load_yaml
+from kin_ros.frames import Frames, to_nanoseconds
 from kin_ros.markers import clear_all
+from kin_ros.moveit import serve_kinematics
 from kin_ros.node import KinNode, run
 from kin_ros.qos import COMMAND, LATCHED, STATE
 
@@ -53,6 +59,8 @@ __all__ = ["HierNode", "main"]
 
 #: How long the built-in motion waits after a client has dragged [s].
 _DEMO_WAITS = 10.0
+#: How long a transform may take to come for a request [s].
+_ARRIVAL = 1.0
 
 
 class HierNode(KinNode[HierParameters]):
@@ -62,6 +70,8 @@ class HierNode(KinNode[HierParameters]):
         super().__init__("hier_ik", HierParameters, **arguments)
         self._lock = threading.RLock()
         self._solver: Solver | None = None
+        self._kept: dict[str, Running] = {}  # by mode, for requests
+        self._dragged = "drag"  # the goal that ~/drag moves
         self._loop: PeriodicLoop | None = None
         self._demo = CircleDemo(0.0)
         self._warned: set[str] = set()  # sentences on the running linkage that were said
@@ -72,8 +82,7 @@ class HierNode(KinNode[HierParameters]):
 
     def warm_up(self) -> None:
         """Compile both solvers, or load them from the cache."""
-        Solver(tower(1)).solve()
-        Solver(tower(1), "flat_structured").solve()
+        warm_up()
 
     def configure(self) -> None:
         """Load the first linkage, make topics and services."""
@@ -86,6 +95,14 @@ class HierNode(KinNode[HierParameters]):
         self._states = self.publish_to(JointState, "joint_states", STATE)
         self._virtual = self.publish_to(JointState, "virtual_joint_states", STATE)
         self._pictures = self.publish_to(MarkerArray, "~/markers", STATE)
+        self._frames = Frames(self)
+        doors = Doors(
+            self._solver_of_its_own, self._edition, lambda: self.parameters.tolerance
+        )  # fmt: skip
+        serve_kinematics(
+            self, lambda: doors.robot(self.parameters.frame_id), self._frames, ik=doors.ik,
+            fk=doors.fk,
+        )  # fmt: skip
         self.listen(PoseStamped, "~/drag", self._on_drag, COMMAND)
         self.listen(HierGoal, "~/goal", self._on_goal, STATE)
         if p.preset == "robot_description":
@@ -117,6 +134,7 @@ class HierNode(KinNode[HierParameters]):
         """Forget the linkage."""
         with self._lock:
             self._solver = None
+            self._kept.clear()
 
     def parameters_changed(self, old: HierParameters, new: HierParameters) -> None:
         """Take up new solver options, or another built-in motion."""
@@ -176,16 +194,40 @@ class HierNode(KinNode[HierParameters]):
         self._pictures.publish(array)
 
     def _on_drag(self, message: PoseStamped) -> None:
+        """Move the goal that was set last, or "drag", to a pose in any frame."""
         with self._lock:
             solver = self._need()
-            conversions.put_drag(solver, message)
-            self._goal_was_set(solver)
+            goal = conversions.link_of_drag(solver, message.header.frame_id)
+            known = self._dragged in solver.linkage.goals
+        if goal is None:
+            if not known:
+                raise InvalidInput("drag", "no goal is set; name a link in a message on ~/goal")
+            goal = HierGoal(header=message.header, name=self._dragged, priority=-1)
+        else:
+            self.get_logger().warning(
+                f"~/drag: {message.header.frame_id!r} is a link and not a frame; this ends with the"
+                " next release: name the link in a message on ~/goal",
+                once=True,
+            )
+        goal.target = message.pose
+        self._put(goal, "drag")
 
     def _on_goal(self, message: HierGoal) -> None:
+        self._put(message, "goal")
+        if not message.remove:
+            self._dragged = conversions.goal_name(self._need(), message)
+
+    def _put(self, message: HierGoal, field: str) -> None:
+        goal = conversions.in_root_frame(message, self._toward, field)
         with self._lock:
             solver = self._need()
-            conversions.put_goal(solver, message)
+            conversions.put_goal(solver, goal, field)
             self._goal_was_set(solver)
+
+    def _toward(self, header: Header, wait: float = 0.0) -> NDArray[np.float64]:
+        """From the frame of a header to that of the root, when the header says."""
+        stamp, base = to_nanoseconds(header.stamp), self.parameters.frame_id
+        return self._frames.transform(base, header.frame_id, stamp, wait=wait)
 
     def _goal_was_set(self, solver: Solver) -> None:
         self._heard = time.monotonic()
@@ -220,9 +262,7 @@ class HierNode(KinNode[HierParameters]):
             folder = self.parameters.linkage_folder
             linkage = linkage_from_folder(folder, request.path, request.closures)
         else:
-            linkage = linkage_from_text(
-                yaml=request.yaml, urdf=request.urdf, mjcf=request.mjcf, closures=request.closures
-            )
+            linkage = linkage_from(given[0], getattr(request, given[0]), request.closures)
         task.check()
         with self._lock:
             solver = self._take(linkage)
@@ -271,28 +311,33 @@ class HierNode(KinNode[HierParameters]):
         p = self.parameters
         mode = conversions.mode(problem)
         arguments = conversions.solve_arguments(problem, p.tolerance, p.max_iterations)
-        live, linkage, seen = self._copy()
-        solver = Solver(linkage, mode, p.options)
-        for i, goal in enumerate(problem.goals):
+        live, seen, solver = self._solver_of_its_own(mode)
+        toward = partial(self._toward, wait=_ARRIVAL)
+        goals = [
+            conversions.in_root_frame(goal, toward, f"goals[{i}]")
+            for i, goal in enumerate(problem.goals)
+        ]
+        for i, goal in enumerate(goals):
             conversions.put_goal(solver, goal, f"goals[{i}]")
-        solver.set_values(conversions.start_values(linkage, problem))
+        solver.set_values(conversions.start_values(solver.linkage, problem))
         with task:
             solution = solver.solve(task=task, **arguments)
-        conversions.fill_solution(response, linkage, solution)
+        conversions.fill_solution(response, solver.linkage, solution)
         if problem.keep and solution.code not in (StatusCode.CANCELLED, StatusCode.TIMEOUT):
             with self._lock:
                 if self._solver is not live or len(live.linkage.journal) != seen:
                     raise LinkageError("keep", "the linkage was changed while this was solved")
-                for goal in problem.goals:
+                for goal in goals:
                     conversions.put_goal(live, goal)
                 live.adopt_values(solution.values)
         return response
 
     def _check(self, request: Any, task: Task) -> Any:
         response = CheckAbstraction.Response()
-        _, linkage, _ = self._copy()
+        solver = self._solver_of_its_own(self.parameters.mode).solver
+        solver.store()
         found = check_proper(
-            linkage,
+            solver.linkage,
             request.sublinkage,
             samples=int(request.samples) or 100,
             seed=int(request.seed),
@@ -304,13 +349,31 @@ class HierNode(KinNode[HierParameters]):
 
     # ---- inside -----------------------------------------------------------------------------
 
-    def _copy(self) -> tuple[Solver, Linkage, int]:
-        """The running solver, a copy of its linkage as it stands, and how often it was edited."""
+    def _solver_of_its_own(self, mode: str = "") -> Running:
+        """The running linkage with a solver at its posture, in this mode or the running one.
+
+        Nothing is built anew unless the linkage was edited or the mode is a new one.
+        """
         with self._lock:
             live = self._need()
             live.refresh()
-            live.store()
-            return live, live.linkage.copy(), len(live.linkage.journal)
+            seen = len(live.linkage.journal)
+            if mode in ("", live.mode):
+                return Running(live, seen, live.copy())
+            copy, kept = live.copy(), self._kept.get(mode)
+        if kept is None or kept.live is not live or kept.edits != seen:
+            copy.store()
+            solver = Solver(copy.linkage.copy(), mode, self.parameters.options)
+            kept = self._kept[mode] = Running(live, seen, solver)
+        solver = kept.solver.copy()
+        solver.stand_like(copy)
+        return Running(live, seen, solver)
+
+    def _edition(self) -> tuple[Solver, int]:
+        """The running solver, and how often its linkage was edited."""
+        with self._lock:
+            live = self._need()
+            return live, len(live.linkage.journal)
 
     def _take(self, linkage: Linkage) -> Solver:
         """Make a linkage the running one; if it is refused the old one stays."""
@@ -319,6 +382,7 @@ class HierNode(KinNode[HierParameters]):
         with self._lock:
             self._solver = solver
             self._demo = CircleDemo(time.monotonic())
+            self._dragged = "drag"
             self._other_linkage = True
         return solver
 

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hier_ik.linkage import Goal, Joint, Linkage
+from hier_ik.elements import Goal, Joint
+from hier_ik.linkage import Linkage
+from hier_ik.tables import Array
 
 __all__ = ["beyond_reach", "on_one_level", "other_starts"]
-
-Array = NDArray[np.float64]
 
 
 def beyond_reach(linkage: Linkage, goal: Goal) -> tuple[float, float] | None:

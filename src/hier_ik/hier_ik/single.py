@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hier_ik.closures import closure_matrix
+from hier_ik.component import task_matrix
 from hier_ik.kinematics import inlined, jit
 from hier_ik.steps import (
     DAMPING_START,
@@ -26,7 +26,7 @@ from hier_ik.steps import (
 )
 from hier_ik.tables import Record, Records
 
-__all__ = ["component_matrix", "solve_single"]
+__all__ = ["solve_single"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,7 +45,8 @@ def solve_single(
     m, n = component.rows, component.columns
     for i in range(component.matrix, component.matrix + m * n):
         work[i] = 0.0
-    cost = component_matrix(bodies, freedoms, closures, chain, work, component)
+    task_matrix(bodies, freedoms, closures, chain, work, component.e, component)
+    cost = component.cost
     component.step = 0.0
     if cost < NOTHING or n == 0:
         return cost
@@ -65,20 +66,6 @@ def solve_single(
         if _trial(bodies, freedoms, closures, index, work, component):
             return cost
     return cost  # not at rest: the next iteration goes on with the damping reached here
-
-
-@inlined
-def component_matrix(
-    bodies: Records, freedoms: Records, closures: Records, chain: Records, work: Array,
-    component: Record,
-) -> float:  # fmt: skip
-    """Rows of a component to e, its Jacobian to where its closures have it; the squared sum."""
-    cost = 0.0
-    for c in range(component.closure_begin, component.closure_end):
-        closure = closures[c]
-        cost += closure_matrix(bodies, freedoms, closure, chain, work, component.e + closure.row)
-    component.cost = cost
-    return cost
 
 
 @inlined

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hier_ik.bodies import unpack
 from hier_ik.joints import joint_coordinates
+from hier_ik.tables import Array
 from kin_core.errors import StatusCode
 
-__all__ = ["Places", "Posture", "Residual", "Solution", "SolverOptions"]
-
-Array = NDArray[np.float64]
+__all__ = ["Ending", "Places", "Posture", "Residual", "Solution", "SolverOptions"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +108,68 @@ class Solution:
         return self.posture.values()
 
 
+@dataclass
+class Ending:
+    """How a solve ended, in words.
+
+    Attributes:
+        at_rest: Whether nothing moved any more.
+        stopped: CANCELLED or TIMEOUT, where it was stopped.
+        iterations: How many were made.
+        far: A goal, its distance and the length of its chain [m], where that is shorter.
+        searched: Whether other starts were tried, as many as asked for.
+        alternative: The posture that meets all tasks which these found.
+        at_limit, outside, early: Joints at a limit, locked joints beyond one, and tasks that joints
+            of later rounds move.
+    """
+
+    at_rest: bool
+    stopped: StatusCode | None = None
+    iterations: int = 0
+    far: tuple[str, float, float] | None = None
+    searched: bool = False
+    alternative: dict[str, Array] | None = None
+    at_limit: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+    early: tuple[str, ...] = ()
+
+    def verdict(self, tasks: int, unmet: Sequence[str], worst: float) -> tuple[StatusCode, str]:
+        """The status code, and a sentence for people, with so many tasks and these not met."""
+        of = f"{len(unmet)} of {tasks} tasks"
+        if not unmet:
+            code, message = StatusCode.SUCCESS, f"all {tasks} tasks met"
+            if self.alternative is not None:
+                message += ", in a posture far from the start"
+        elif self.stopped is not None:
+            code, message = self.stopped, "stopped before all tasks were met"
+        elif self.far is not None:
+            name, distance, length = self.far
+            code = StatusCode.UNREACHABLE
+            message = f"{of} not met; {name!r} is {distance:.4g} m away"
+            message += f" and its chain {length:.4g} m long"
+        elif self.searched and self.alternative is None:
+            code = StatusCode.UNREACHABLE
+            message = f"{of} cannot be met from here, nor from other starts"
+        else:
+            code = StatusCode.NOT_CONVERGED
+            message = f"{of} not met in {self.iterations} iterations"
+            if self.alternative is not None:
+                message += "; at rest, but a posture far from this start meets all"
+            elif self.at_rest:
+                message += "; at rest in what may be a local minimum"
+        early = [n for n in unmet if n in self.early]
+        if early:
+            message += f"; {early[0]!r} is moved by joints of later rounds"
+        if unmet:
+            message += f"; worst {unmet[0]!r} by {worst:.3g}"
+            if self.at_limit:
+                message += f"; {len(self.at_limit)} joints at a limit, first {self.at_limit[0]!r}"
+        if self.outside:
+            message += f"; {len(self.outside)} locked joints outside their limits"
+            message += f", first {self.outside[0]!r}"
+        return code, message
+
+
 @dataclass(frozen=True)
 class Places:
     """Where the coordinates of the joints are found in the tables.
@@ -145,6 +205,9 @@ class Posture:
         """Coordinates of each joint [rad or m]; each is a part of one array."""
         out = {name: self.q[part] for name, part in self.places.tree}
         for name, row, kind in self.places.closures:
+            if kind == "fixed":
+                out[name] = np.zeros(0)
+                continue
             X = unpack(self.poses[row])
             if name in self.places.held:
                 X = self.places.held[name] @ X

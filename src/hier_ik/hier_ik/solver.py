@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hier_ik.bodies import pose_rows, unpack
 from hier_ik.closures import relative_poses
 from hier_ik.compile import Compiled, compile_linkage
-from hier_ik.decompose import Component, Decomposition, decompose
+from hier_ik.decompose import Decomposition, decompose
 from hier_ik.dense import CholeskyStep, SvdStep
 from hier_ik.descent import Descent, Effort
+from hier_ik.elements import coordinates
 from hier_ik.errors import LinkageError
 from hier_ik.fallback import SparseStep, Step
 from hier_ik.files import apply_edits
 from hier_ik.joints import joint_coordinates
-from hier_ik.linkage import Linkage, coordinates
+from hier_ik.linkage import Linkage
 from hier_ik.reach import beyond_reach, on_one_level, other_starts
-from hier_ik.solution import Places, Posture, Residual, Solution, SolverOptions
+from hier_ik.solution import Ending, Places, Posture, Residual, Solution, SolverOptions
 from hier_ik.spanning import assign_roles
 from hier_ik.split import outer_name, split_closures
-from hier_ik.tables import Tables
+from hier_ik.tables import Array, Tables
 from hier_ik.validation import validate
 from kin_core import checks
 from kin_core.errors import InvalidInput, StatusCode
@@ -32,7 +34,6 @@ from kin_core.task import Task
 
 __all__ = ["MODES", "Residual", "Solution", "Solver", "SolverOptions"]
 
-Array = NDArray[np.float64]
 
 #: Hierarchical; or the flattened linkage with exact priorities block by block, with a sparse
 #: factorisation, with dense normal equations, with dense singular values.
@@ -80,6 +81,21 @@ class Solver:
         self._descent: Descent | None = None
         self._build()
         self._compile()
+
+    def copy(self) -> Solver:
+        """Another solver of the same linkage at the same posture.
+
+        It shares what no solve changes, so it costs far less than to build one; what is done with
+        it, edits too, leaves this one alone.
+        """
+        self.refresh()
+        other = copy.copy(self)
+        other.linkage = self.linkage.copy()
+        if self._work is self.linkage:
+            other._work = other.linkage
+        other._seen = len(other.linkage.journal)
+        other._descent = self.descent.copy()
+        return other
 
     # ---- the posture ------------------------------------------------------------------------
 
@@ -174,6 +190,26 @@ class Solver:
         tree = self.compiled.bodies.dof_of
         self.set_values({n: v for n, v in values.items() if n in tree})
 
+    def stand_like(self, other: Solver) -> None:
+        """Take the posture of another solver of the same linkage, and the targets of its goals."""
+        self.refresh()
+        if self.compiled.bodies.dof_of == other.compiled.bodies.dof_of:
+            self.descent.q[:] = other.q / self.compiled.bodies.unit
+            self.descent.kinematics()
+        else:  # not in one mode: closures with limits may be taken apart in one of them alone
+            self.adopt_values(other.values())
+        for goal in other.linkage.goals.values():
+            if goal.name in self.linkage.goals:
+                self.set_goal(goal.name, goal.target)
+
+    def value(self, joint: str) -> Array:
+        """Coordinates of one tree joint (dof,) [rad or m]; a copy."""
+        self.refresh()
+        first = self.compiled.bodies.dof_of[checks.one_of("joint", joint, self.linkage.joints)]
+        part = slice(first, first + self.linkage.joints[joint].dof)
+        value: Array = self.descent.q[part] * self.compiled.bodies.unit[part]
+        return value
+
     def store(self, keep: Iterable[str] = ()) -> None:
         """Write the posture into the linkage, but for the joints named in ``keep``."""
         if self._descent is None:
@@ -215,16 +251,9 @@ class Solver:
     ) -> None:
         """Add a goal, or change the one of this name; a goal that only moves costs next to nothing.
 
-        Args:
-            name: Of the goal.
-            link: The link to move; empty: only the target of a known goal changes.
-            kind: See Linkage.add_goal(), as for the arguments below.
-            target: Target frame (4, 4) or position (3,) in the reference link [m].
-            offset: Frame in the link that should meet the target.
-            reference: Link in whose frame the target is; None: the root.
-            rows: For kind "rows".
-            priority: Level; None: the default, or any that a goal has which only moves.
-            weight: None: 1, or any that a goal has which only moves.
+        The arguments are those of Linkage.add_goal(). With an empty ``link`` only the target of a
+        known goal changes. A priority or weight of None is the default, or the one that a goal has
+        which only moves.
 
         Raises:
             InvalidInput: Refused; a known goal stays as it was.
@@ -302,29 +331,20 @@ class Solver:
         effort = Effort(tolerance, limit, task=task)
         if task is not None:
             effort.flag = task.flag
-        at_rest = descent.descend(effort)
-        alternative: dict[str, Array] | None = None
-        far = None
-        tried = False
-        if not descent.met(tolerance):
-            descent.hold_levels(start, tolerance, limit)
+        ending = Ending(at_rest=descent.descend(effort))
+        if descent.met(tolerance):
+            return self._solution(effort, ending)
+        descent.hold_levels(start, tolerance, limit)
         if not descent.met(tolerance) and not effort.flag[0]:
-            far = self._beyond_reach(tolerance)
-            if at_rest and far is None:
+            ending.far = self._beyond_reach(tolerance)
+            if ending.at_rest and ending.far is None:
                 descent.step_out(effort)
-                if (
-                    not descent.met(tolerance)
-                    and step_time is None
-                    and restarts
-                    and not effort.flag[0]
-                ):
-                    tried, alternative = self._elsewhere(restarts, effort)
-                if alternative is not None and other_assemblies:
-                    self._move_to(alternative, effort)
-        return self._solution(
-            effort, at_rest=at_rest, unreachable=tried and alternative is None, far=far,
-            alternative=alternative,
-        )  # fmt: skip
+                short = not descent.met(tolerance) and not effort.flag[0]
+                if short and step_time is None and restarts:
+                    ending.searched, ending.alternative = self._elsewhere(restarts, effort)
+                if ending.alternative is not None and other_assemblies:
+                    self._move_to(ending.alternative, effort)
+        return self._solution(effort, ending)
 
     def residuals(self, tolerance: float | None = None) -> tuple[Residual, ...]:
         """Residual of every closure and goal at the present posture."""
@@ -358,12 +378,12 @@ class Solver:
         work = linkage if self.mode == "hierarchical" else linkage.flattened()
         self._work, self._held = split_closures(work)
         news = linkage.journal[self._seen :] if self._seen >= 0 else [("", "")]
-        if self._decomposition is None or not _harmless(news, self._decomposition):
+        if self._decomposition is None or not self._decomposition.outlives(news):
             self._decomposition = decompose(self._work, membership=self.options.membership)
             self.decompositions += 1
         used = self._decomposition
         if self.mode in ("flat_cholesky", "flat_svd"):
-            used = _merged(used)
+            used = used.merged()
         self._used = used
         self._descent = None
         self._seen = len(linkage.journal)
@@ -453,56 +473,21 @@ class Solver:
             descent.q[:] = before
             descent.kinematics()
 
-    def _solution(
-        self,
-        effort: Effort,
-        *,
-        at_rest: bool,
-        unreachable: bool,
-        far: tuple[str, float, float] | None,
-        alternative: dict[str, Array] | None,
-    ) -> Solution:
-        history = effort.history
+    def _solution(self, effort: Effort, ending: Ending) -> Solution:
+        if effort.task is not None and effort.task.stopped:
+            ending.stopped = StatusCode.CANCELLED if effort.flag[0] == 1 else StatusCode.TIMEOUT
+        ending.iterations = len(effort.history)
+        ending.early = self._used.early
+        ending.at_limit, ending.outside = self._at_limit()
         parts = self.residuals(effort.tolerance)
-        worst = max((r.size for r in parts), default=0.0)
-        closures = max((r.size for r in parts if not r.goal), default=0.0)
         unmet = tuple(r.name for r in sorted(parts, key=lambda r: (-r.size, r.name)) if not r.met)
-        limits, outside = self._at_limit()
-        of = f"{len(unmet)} of {len(parts)} tasks"
-        if not unmet:
-            code, message = StatusCode.SUCCESS, f"all {len(parts)} tasks met"
-            if alternative is not None:
-                message += ", in a posture far from the start"
-        elif effort.task is not None and effort.task.stopped:
-            code = StatusCode.CANCELLED if effort.flag[0] == 1 else StatusCode.TIMEOUT
-            message = "stopped before all tasks were met"
-        elif far is not None:
-            code = StatusCode.UNREACHABLE
-            message = (
-                f"{of} not met; {far[0]!r} is {far[1]:.4g} m away and its chain {far[2]:.4g} m long"
-            )
-        elif unreachable:
-            code = StatusCode.UNREACHABLE
-            message = f"{of} cannot be met from here, nor from other starts"
-        else:
-            code = StatusCode.NOT_CONVERGED
-            message = f"{of} not met in {len(history)} iterations"
-            if alternative is not None:
-                message += "; at rest, but a posture far from this start meets all"
-            elif at_rest:
-                message += "; at rest in what may be a local minimum"
-        early = [n for n in unmet if n in self._used.early]
-        if early:
-            message += f"; {early[0]!r} is moved by joints of later rounds"
-        if unmet:
-            message += f"; worst {unmet[0]!r} by {worst:.3g}"
-            if limits:
-                message += f"; {len(limits)} joints at a limit, first {limits[0]!r}"
-        if outside:
-            message += f"; {len(outside)} locked joints outside their limits, first {outside[0]!r}"
+        worst = max((r.size for r in parts), default=0.0)
+        code, message = ending.verdict(len(parts), unmet, worst)
         return Solution(
-            not unmet, code, message, len(history), worst, closures, parts, unmet, limits,
-            self._posture(), tuple(history), outside, alternative,
+            not unmet, code, message, ending.iterations, worst,
+            max((r.size for r in parts if not r.goal), default=0.0), parts, unmet,
+            ending.at_limit, self._posture(), tuple(effort.history), ending.outside,
+            ending.alternative,
         )  # fmt: skip
 
     def _at_limit(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -521,26 +506,3 @@ class Solver:
                 outside.append(name)
         at_limit = [n for n, s in names if tight[s].any()]
         return tuple(dict.fromkeys(at_limit + outside)), tuple(outside)
-
-
-def _merged(d: Decomposition) -> Decomposition:
-    """All components as one, for the dense baselines."""
-    closures = tuple(n for c in d.components for n in c.closures)
-    joints = tuple(dict.fromkeys(n for c in d.components for n in c.joints))
-    merged = (Component(0, 0, closures, joints),) if closures else ()
-    return replace(d, components=merged)
-
-
-def _harmless(news: list[tuple[str, str]], decomposition: Decomposition) -> bool:
-    """Whether edits leave the decomposition as it is."""
-    solved = {j for c in decomposition.components for j in c.joints}
-    names = {n for c in decomposition.components for n in c.closures}
-    for op, name in news:
-        if op in ("add_leaf", "remove_leaf", "set_limits", "set_rest", "set_value", "add_link"):
-            continue
-        if op == "remove_link":
-            continue  # its joints and goals have entries of their own
-        if op == "lock" and name not in solved and name not in names:
-            continue
-        return False
-    return True

@@ -12,16 +12,12 @@ from hier_ik.urdf import load_urdf_linkage
 from kin_core import checks
 from kin_core.errors import InvalidInput
 
-__all__ = [
-    "TOWERS",
-    "linkage_from_file",
-    "linkage_from_folder",
-    "linkage_from_text",
-    "preset_tower",
-]
+__all__ = ["TOWERS", "linkage_from", "linkage_from_file", "linkage_from_folder", "preset_tower"]
 
 #: Linkages that are built in.
 TOWERS = ("tower", "flat_tower")
+#: What files of an ending hold.
+ENDINGS = {".yaml": "yaml", ".yml": "yaml", ".urdf": "urdf", ".xml": "mjcf"}
 
 
 def preset_tower(name: str, blocks: int) -> Linkage:
@@ -30,36 +26,30 @@ def preset_tower(name: str, blocks: int) -> Linkage:
     return tower(blocks, flat=name == "flat_tower")
 
 
-def linkage_from_text(
-    *, yaml: str = "", urdf: str = "", mjcf: str = "", closures: str = ""
-) -> Linkage:
-    """A linkage from the one text that is given; ``closures`` is a sidecar of a URDF."""
-    if yaml:
-        return load_linkage(yaml)
-    if urdf:
-        return load_urdf_linkage(urdf, closures or None)
-    return load_mjcf_linkage(mjcf)
+def linkage_from(kind: str, source: str | Path, closures: str | Path | None = None) -> Linkage:
+    """A linkage from a text or file.
+
+    Args:
+        kind: yaml, urdf or mjcf.
+        source: Text, or a Path to a file.
+        closures: Sidecar of a URDF, likewise.
+    """
+    if kind == "urdf":
+        return load_urdf_linkage(source, closures or None)
+    return load_linkage(source) if kind == "yaml" else load_mjcf_linkage(source)
 
 
 def linkage_from_file(file: Path, closures: str | Path | None = None) -> Linkage:
-    """A linkage from a YAML, URDF or MJCF file.
-
-    Args:
-        file: By its ending: .yaml, .yml, .urdf or .xml.
-        closures: Sidecar of a URDF, as text or file.
+    """A linkage from a YAML, URDF or MJCF file, by its ending; ``closures`` as in linkage_from().
 
     Raises:
         InvalidInput: No such file, another ending, or what it holds is refused.
     """
     if not file.is_file():
         raise InvalidInput("path", f"there is no file {file.name!r}")
-    if file.suffix in (".yaml", ".yml"):
-        return load_linkage(file)
-    if file.suffix == ".urdf":
-        return load_urdf_linkage(file, closures or None)
-    if file.suffix == ".xml":
-        return load_mjcf_linkage(file)
-    raise InvalidInput("path", f"{file.name!r}: only .yaml, .urdf and .xml are read")
+    if file.suffix not in ENDINGS:
+        raise InvalidInput("path", f"{file.name!r}: only .yaml, .urdf and .xml are read")
+    return linkage_from(ENDINGS[file.suffix], file, closures)
 
 
 def linkage_from_folder(folder: str, path: str, closures: str = "") -> Linkage:

@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hier_ik.elements import Joint
 from hier_ik.errors import LinkageError
 from hier_ik.joints import REVERSAL, joint_coordinates
-from hier_ik.linkage import Joint, Linkage
+from hier_ik.linkage import Linkage
+from hier_ik.tables import Array
 from kin_core.rotations import inverse_transform
 
 __all__ = ["assign_roles", "reversed_joint"]
-
-Array = NDArray[np.float64]
 
 
 def reversed_joint(joint: Joint) -> Joint:

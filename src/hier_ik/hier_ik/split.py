@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hier_ik.elements import Joint, Link
 from hier_ik.joints import joint_coordinates, joint_motion
-from hier_ik.linkage import Joint, Link, Linkage
+from hier_ik.linkage import Linkage
 from hier_ik.spanning import reversed_joint
+from hier_ik.tables import Array
 from kin_core.rotations import inverse_transform
 
 __all__ = ["inner_name", "outer_name", "split_closures"]
 
-Array = NDArray[np.float64]
 
 #: Ends the names of the closure and the link that stand in for a closure joint with limits. The
 #: first character (a word joiner) is not printable, so no name from outside can hold it.

@@ -9,8 +9,10 @@ real revolute joints and 10 virtual joints that are not fixed.
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from hier_ik.linkage import Linkage, frame
+from hier_ik.elements import frame
+from hier_ik.linkage import Linkage
 from kin_core.errors import InvalidInput
 
 __all__ = ["HALF_WIDTH", "LEG", "MIDDLE", "block_posture", "tower"]
@@ -56,6 +58,11 @@ def block_posture(tilt: float, height: float, side: int) -> tuple[float, ...]:
     return alpha, length, tilt - alpha, alpha + theta, -theta, -theta
 
 
+def _tree(t: Linkage, name: str, kind: str, parent: str, child: str, **options: Any) -> None:
+    """Add a virtual tree joint."""
+    t.add_joint(name, kind, parent, child, closure=False, virtual=True, **options)
+
+
 def _add_block(t: Linkage, k: int) -> None:
     below, above = f"P{k - 1}", f"P{k}"
     C, B = f"C{k}", f"B{k}"
@@ -64,22 +71,17 @@ def _add_block(t: Linkage, k: int) -> None:
     c = [f"{C}.c{i}" for i in range(3)]
     for name in c:
         t.add_link(name, C, virtual=True)
-    t.add_joint(f"{C}.base", "fixed", below, c[0], closure=False, virtual=True)
-    t.add_joint(
-        f"{C}.tilt", "revolute", c[0], c[1], axis=_Y, closure=False, virtual=True,
-        lower=-TILT, upper=TILT,
-    )  # fmt: skip
-    t.add_joint(
-        f"{C}.expand", "prismatic", c[1], c[2], closure=False, virtual=True,
-        lower=LOW, upper=HIGH, value=2.0 * LEG * math.cos(math.radians(60.0)) + MIDDLE,
-    )  # fmt: skip
-    t.add_joint(f"{C}.top", "fixed", c[2], above, closure=False, virtual=True)
+    height = 2.0 * LEG * math.cos(math.radians(60.0)) + MIDDLE
+    _tree(t, f"{C}.base", "fixed", below, c[0])
+    _tree(t, f"{C}.tilt", "revolute", c[0], c[1], axis=_Y, lower=-TILT, upper=TILT)
+    _tree(t, f"{C}.expand", "prismatic", c[1], c[2], lower=LOW, upper=HIGH, value=height)
+    _tree(t, f"{C}.top", "fixed", c[2], above)
 
     t.add_sublinkage(B, "driven", parent=C)
     b0, b1 = f"{B}.b0", f"{B}.b1"
     t.add_link(b0, B, virtual=True)
     t.add_link(b1, B, virtual=True)
-    t.add_joint(f"{B}.base", "fixed", c[0], b0, closure=False, virtual=True)
+    _tree(t, f"{B}.base", "fixed", c[0], b0)
     t.add_joint(f"{B}.top", "fixed", c[2], b1, xyz=(-HALF_WIDTH, 0, 0), closure=True, virtual=True)
     for side, letter in ((-1, "L"), (1, "R")):
         _add_piston(t, k, side, letter, b0, b1)
@@ -94,17 +96,12 @@ def _add_piston(t: Linkage, k: int, side: int, letter: str, b0: str, b1: str) ->
     e0, u, v, e1 = (f"{piston}.{n}" for n in ("e0", "u", "v", "e1"))
     for name in (e0, u, v, e1):
         t.add_link(name, piston, virtual=True)
-    t.add_joint(
-        f"{piston}.base", "fixed", b0, e0, xyz=(side * HALF_WIDTH, 0, 0), closure=False,
-        virtual=True,
-    )  # fmt: skip
-    t.add_joint(
-        f"{piston}.swing", "revolute", e0, u, axis=_Y, closure=False, virtual=True, value=alpha
-    )
-    t.add_joint(f"{piston}.slide", "prismatic", u, v, closure=False, virtual=True, value=length)
-    t.add_joint(f"{piston}.end", "revolute", v, e1, axis=_Y, closure=False, virtual=True, value=end)
+    _tree(t, f"{piston}.base", "fixed", b0, e0, xyz=(side * HALF_WIDTH, 0, 0))
+    _tree(t, f"{piston}.swing", "revolute", e0, u, axis=_Y, value=alpha)
+    _tree(t, f"{piston}.slide", "prismatic", u, v, value=length)
+    _tree(t, f"{piston}.end", "revolute", v, e1, axis=_Y, value=end)
     if side < 0:
-        t.add_joint(f"{piston}.top", "fixed", e1, b1, closure=False, virtual=True)
+        _tree(t, f"{piston}.top", "fixed", e1, b1)
     else:
         t.add_joint(
             f"{piston}.top", "fixed", b1, e1, xyz=(2 * HALF_WIDTH, 0, 0), closure=True,

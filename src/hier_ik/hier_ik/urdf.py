@@ -16,10 +16,11 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hier_ik.elements import frame
 from hier_ik.joints import JOINT_TYPES, axis_frame
-from hier_ik.linkage import Linkage, frame
+from hier_ik.linkage import Linkage
+from hier_ik.tables import Array
 from hier_ik.validation import validate
 from kin_core import checks
 from kin_core.errors import InvalidInput
@@ -28,10 +29,11 @@ from kin_core.urdf import load_closures, load_urdf
 
 __all__ = ["dump_urdf", "load_urdf_linkage"]
 
-Array = NDArray[np.float64]
 
 _TYPES = {"continuous": "revolute", "floating": "general"}
 _CONSTRAINT_TYPES = {**_TYPES, "ball": "spherical", "weld": "fixed", "cardan": "universal"}
+
+_AXES = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}
 
 
 def load_urdf_linkage(urdf: str | Path, closures: str | Path | None = None) -> Linkage:
@@ -57,17 +59,15 @@ def load_urdf_linkage(urdf: str | Path, closures: str | Path | None = None) -> L
             )
         options: dict[str, Any] = {}
         if j.type in ("revolute", "prismatic"):
-            options.update(lower=j.lower, upper=j.upper)
+            start = float(np.clip(0.0, j.lower, j.upper)) or None
+            options.update(lower=j.lower, upper=j.upper, value=start)
         if math.isfinite(j.velocity):
             options["velocity"] = j.velocity
         if j.type not in ("fixed", "floating"):
             options["axis"] = j.axis
-        start = (
-            float(np.clip(0.0, j.lower, j.upper)) if j.type in ("revolute", "prismatic") else 0.0
-        )
         linkage.add_joint(
             j.name, _TYPES.get(j.type, j.type), j.parent, j.child, origin=j.origin, closure=False,
-            value=start if start else None, **options,
+            **options,
         )  # fmt: skip
     for element in robot.element.findall("constraint"):
         _add_constraint(linkage, element)
@@ -121,20 +121,15 @@ def _add_constraint(linkage: Linkage, element: Element) -> None:
         # so that its own axis is where the catalogue has it.
         x = np.array([1.0, 0, 0]) if axes[0] is None else axes[0]
         y = np.array([0, 1.0, 0]) if axes[1] is None else axes[1]
-        for side, (first, second) in enumerate(((x, None), (y, None))):
-            R = axis_frame("universal", first, second)
-            if side == 1:  # columns (first, second, cross) -> the given axis as y
-                R = R @ np.array([[0.0, 1, 0], [-1, 0, 0], [0, 0, 1]])
-            T = np.eye(4)
-            T[:3, :3] = R
-            origins[side] = origins[side] @ T
+        # Columns (first, second, cross) -> the given axis as y.
+        turn = np.array([[0.0, 1, 0], [-1, 0, 0], [0, 0, 1]])
+        origins[0] = origins[0] @ frame(rotation=axis_frame(kind, x))
+        origins[1] = origins[1] @ frame(rotation=axis_frame(kind, y) @ turn)
     else:
         for side in (0, 1):
             given = axes[side] if axes[side] is not None else axes[1 - side]
             if given is not None:
-                T = np.eye(4)
-                T[:3, :3] = axis_frame(kind, given)
-                origins[side] = origins[side] @ T
+                origins[side] = origins[side] @ frame(rotation=axis_frame(kind, given))
     linkage.add_joint(
         name, kind, links[0], links[1], origin=origins[0], child_origin=origins[1], closure=True,
         **options,
@@ -184,7 +179,7 @@ def dump_urdf(linkage: Linkage, *, constraints: bool = True) -> str:
                     velocity=repr(float(j.velocity[i])) if np.isfinite(j.velocity[i]) else "0",
                 )  # fmt: skip
             _write_joint(e, at, child, place)
-            SubElement(e, "axis", xyz={"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}[axis])
+            SubElement(e, "axis", xyz=_AXES[axis])
             joints.append(e)
             links.append(child)
             at, place = child, np.eye(4)
@@ -201,14 +196,13 @@ def dump_urdf(linkage: Linkage, *, constraints: bool = True) -> str:
     robot.extend(joints)
     for c in linkage.closure_joints() if constraints else []:
         e = SubElement(robot, "constraint", name=c.name, type=c.type)
-        second = (0.0, 1.0, 0.0) if c.type == "universal" else (0.0, 0.0, 1.0)
-        first = (1.0, 0.0, 0.0) if c.type == "universal" else (0.0, 0.0, 1.0)
-        for end, link, T, axis3 in (
-            ("parent", c.parent, c.origin, first), ("child", c.child, c.child_origin, second),
+        axes = "xy" if c.type == "universal" else "zz"
+        for end, link, T, axis in (
+            ("parent", c.parent, c.origin, axes[0]), ("child", c.child, c.child_origin, axes[1]),
         ):  # fmt: skip
             SubElement(e, end, link=link)
             _write_origin(SubElement(e, f"{end}_origin"), offset[link] @ T)
-            SubElement(e, f"{end}_axis", xyz=" ".join(repr(x) for x in axis3))
+            SubElement(e, f"{end}_axis", xyz=_AXES[axis])
     indent(robot)
     return tostring(robot, encoding="unicode")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from hier_ik.elements import Joint
 from hier_ik.errors import LinkageError
-from hier_ik.linkage import Joint, Linkage
+from hier_ik.linkage import Linkage
 
 __all__ = ["validate"]
 

@@ -155,9 +155,6 @@ def _renamed(l: Linkage, rng) -> Linkage:
         if j.name not in new or new[j.name] in l.joints:
             continue
         value = l.values.get(j.name)
-        del l.joints[j.name]
-        l.values.pop(j.name, None)
-        for link in (j.parent, j.child):
-            l.at_link[link].pop(j.name)
-        l._insert(replace(j, name=new[j.name]), value)
+        l.remove_joint(j.name)
+        l.insert_joint(replace(j, name=new[j.name]), value)
     return l

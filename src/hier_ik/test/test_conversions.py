@@ -6,17 +6,18 @@ import math
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import PoseStamped
 from kin_interfaces.action import SolveHier
 from kin_interfaces.msg import HierGoal, HierProblem
 from kin_interfaces.srv import SolveHierIK
 
-from hier_ik import Solver, tower
+from hier_ik import Solver, frame, tower
 from hier_ik.conversions import (
     fill_solution,
+    goal_name,
+    in_root_frame,
     joint_state,
+    link_of_drag,
     mode,
-    put_drag,
     put_goal,
     solve_arguments,
     start_values,
@@ -44,20 +45,47 @@ def test_a_goal_is_added_moved_and_removed():
     assert set(solver.linkage.goals) == {"drag"}
 
 
-def test_dragging_names_a_link_and_moves_the_goal_that_is_on_it():
+def test_a_goal_without_a_name_is_the_one_on_its_link():
     solver = Solver(tower(2))
-    message = PoseStamped()
-    message.pose.position.z = 1.5
+    assert goal_name(solver, goal(link="P2")) == "drag"
+    assert goal_name(solver, goal(link="P1")) == "drag:P1"
+    assert goal_name(solver, goal(link="P2", name="mine")) == "mine"
+
+
+def test_a_target_in_any_frame_is_brought_into_that_of_the_root():
+    turned = frame((1.0, 2.0, 3.0), (0.0, 0.0, math.pi / 2))
+    asked = []
+
+    def toward(header):
+        asked.append((header.frame_id, header.stamp.sec))
+        return turned
+
+    message = goal(link="P1", kind="position")
+    assert in_root_frame(message, toward, "goal") is message
+    message.header.frame_id, message.header.stamp.sec = "table", 7
+    message.target.position.y = 0.5
+    moved = in_root_frame(message, toward, "goal")
+    assert asked == [("table", 7)]
+    p = moved.target.position
+    np.testing.assert_allclose((p.x, p.y, p.z), (0.5, 2.2, 4.5))
+    assert (moved.header.frame_id, moved.link, moved.kind) == ("", "P1", "position")
+    assert message.target.position.x == 0.2
+    message.reference_link = "P0"
+    with pytest.raises(InvalidInput, match=r"goal\.reference_link"):
+        in_root_frame(message, toward, "goal")
+
+
+def test_a_drag_of_the_old_kind_names_a_link():
+    solver = Solver(tower(2))
     for frame_id, name, kind in (
-        ("P1", "drag:P1", "pose"),
-        ("P1/position", "drag:P1", "position"),
+        ("P1", "", "pose"),
+        ("P1/position", "", "position"),
         ("P2", "drag", "position"),
     ):
-        message.header.frame_id = frame_id
-        put_drag(solver, message)
-        assert solver.linkage.goals[name].kind == kind
-        assert solver.linkage.goals[name].target[2, 3] == 1.5
-    assert set(solver.linkage.goals) == {"drag", "drag:P1"}
+        found = link_of_drag(solver, frame_id)
+        assert (found.name, found.link, found.kind) == (name, frame_id[:2], kind)
+    for frame_id in ("", "world", "P9", "P9/position", "P1/table", "table/P1"):
+        assert link_of_drag(solver, frame_id) is None
 
 
 def test_a_problem_says_how_to_solve():
@@ -99,6 +127,6 @@ def test_service_and_action_answer_alike():
     assert service.solution == action.solution
     assert service.status == action.status
     assert len(service.solution.joint_names) == len(service.solution.joint_positions) == 8
-    state = joint_state(solver.linkage, solution.values, PoseStamped().header.stamp, virtual=False)
+    state = joint_state(solver.linkage, solution.values, HierGoal().header.stamp, virtual=False)
     assert list(state.name) == list(service.solution.joint_names)
     assert list(state.position) == list(service.solution.joint_positions)

@@ -94,7 +94,7 @@ def found(decomposition):
 @pytest.mark.parametrize("membership", ["paper", "mirror"])
 def test_random_linkages_agree_with_networkx(membership):
     rng = np.random.default_rng(4000 if membership == "paper" else 4001)
-    for n in range(2000 if membership == "paper" else 400):
+    for n in range(800 if membership == "paper" else 400):
         linkage = random_linkage(
             rng,
             links=int(rng.integers(2, 20)),

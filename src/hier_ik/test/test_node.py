@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
 import pytest
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseStamped, TransformStamped
 from kin_interfaces.action import SolveHier
 from kin_interfaces.msg import HierGoal, HierProblem, SolveStatus
 from kin_interfaces.srv import CheckAbstraction, Decompose, EditLinkage, LoadLinkage, SolveHierIK
+from moveit_msgs.msg import MoveItErrorCodes
+from moveit_msgs.srv import GetPositionFK, GetPositionIK
+from rcl_interfaces.msg import Log
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
+from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
 
 from hier_ik import dump_linkage, tower
 from hier_ik.node import HierNode
-from kin_ros.qos import COMMAND
+from kin_ros.qos import COMMAND, LATCHED
 from kin_testing.fixtures import wait_until
 
 pytestmark = pytest.mark.node
@@ -137,7 +142,7 @@ def test_drag_by_topic_moves_the_running_state(ros):
     faults = ros.listen(DiagnosticArray, "/diagnostics", 10)
     drag = ros.publisher(PoseStamped, "/hier_ik/drag", COMMAND)
     message = PoseStamped()
-    message.header.frame_id = "P3"
+    message.header.frame_id = "world"
     message.pose.position.x, message.pose.position.z = 0.3, 2.3
     message.pose.orientation.w = 1.0
     drag.publish(message)
@@ -350,3 +355,114 @@ goals:
     assert sizes["elbow"].met
     if not sizes["tip"].met:
         assert "later rounds" in answer.status.message
+
+
+def test_a_request_on_the_same_linkage_builds_nothing(ros, monkeypatch):
+    """Not even in another mode, once that has been asked for; a posture that was moved counts."""
+    ros.add(HierNode, {"blocks": 2, "rate": 1.0})
+    modes = ("", "flat_structured")
+    first = question(goals=[goal_at(0.2, 1.5)], keep=True)
+    ros.call(SolveHierIK, "/hier_ik/solve", first)
+    for mode in modes:
+        ros.call(SolveHierIK, "/hier_ik/solve", question(mode=mode))
+
+    def build(*arguments):
+        raise AssertionError("built anew")
+
+    monkeypatch.setattr("hier_ik.solver.compile_linkage", build)
+    for mode in modes:
+        request = question(goals=[goal_at(-0.2, 1.4)], mode=mode)
+        answer = ros.call(SolveHierIK, "/hier_ik/solve", request)
+        assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+        still = ros.call(SolveHierIK, "/hier_ik/solve", question(mode=mode))
+        assert still.status.iterations <= 1  # the running state, which no request has moved
+
+
+def test_targets_in_frames_of_tf_and_of_the_old_kind(ros):
+    """A frame that tf knows, at the time of the stamp; a link as frame goes on, with a warning."""
+    ros.add(HierNode, {"blocks": 3, "rate": 100.0})
+    pictures = ros.listen(MarkerArray, "/hier_ik/markers")
+    said = ros.listen(Log, "/rosout", 10)
+    drag = ros.publisher(PoseStamped, "/hier_ik/drag", COMMAND)
+    goal = ros.publisher(HierGoal, "/hier_ik/goal")
+    tf = ros.node.create_publisher(TFMessage, "/tf", 10)
+
+    def place(x, seconds):
+        t = TransformStamped(child_frame_id="table")
+        t.header.frame_id, t.header.stamp.sec = "world", seconds
+        t.transform.translation.x, t.transform.rotation.w = x, 1.0
+        return t
+
+    def at(link, x, z):
+        here = [m.pose.position for p in pictures[-2:] for m in p.markers if m.text == link]
+        return len(here) == 2 and all(abs(p.x - x) + abs(p.z - z) < 1e-3 for p in here)
+
+    message = PoseStamped()
+    message.header.frame_id, message.header.stamp.sec = "table", 15
+    message.pose.position.x, message.pose.position.z = 0.1, 2.3
+    message.pose.orientation.w = 1.0
+
+    def dragged(link, x, z):
+        tf.publish(TFMessage(transforms=[place(0.0, 10), place(0.2, 20)]))
+        drag.publish(message)
+        return at(link, x, z)
+
+    wait_until(lambda: dragged("P3", 0.2, 2.3), 30.0, "the drag between two times of a frame")
+    chosen = HierGoal(link="P2", kind="position", priority=-1)
+    chosen.header.frame_id, chosen.header.stamp.sec = "table", 20
+    chosen.target.position.x, chosen.target.position.z = -0.1, 1.5
+    goal.publish(chosen)
+    wait_until(lambda: at("P2", 0.1, 1.5), 20.0, "a goal in a frame")
+    message.pose.position.x, message.pose.position.z = 0.0, 1.5
+    wait_until(lambda: dragged("P2", 0.1, 1.5), 20.0, "the drag of the chosen link")
+
+    request = question(goals=[chosen])
+    answer = ros.call(SolveHierIK, "/hier_ik/solve", request)
+    assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+    request.problem.goals[0].header.frame_id = "nowhere"
+    answer = ros.call(SolveHierIK, "/hier_ik/solve", request)
+    assert answer.status.code == SolveStatus.INVALID_INPUT
+    assert "nowhere" in answer.status.message
+
+    message.header.frame_id = "P3/position"
+    message.pose.position.x, message.pose.position.z = 0.15, 2.25
+    drag.publish(message)
+    wait_until(lambda: at("P3", 0.15, 2.25), 20.0, "a drag of the old kind")
+    wait_until(lambda: any("next release" in m.msg for m in said), 10.0, "its warning")
+
+
+def test_the_doors_of_moveit(ros):
+    """With standard messages alone, in a frame of tf."""
+    ros.add(HierNode, {"blocks": 4})
+    static = TransformStamped(child_frame_id="table")
+    static.header.frame_id = "world"
+    static.transform.translation.x, static.transform.rotation.w = 0.5, 1.0
+    tf = ros.node.create_publisher(TFMessage, "/tf_static", LATCHED)
+    tf.publish(TFMessage(transforms=[static]))
+    request = GetPositionIK.Request()
+    asked = request.ik_request
+    asked.ik_link_name = "P4"
+    asked.pose_stamped.header.frame_id = "table"
+    pose = asked.pose_stamped.pose
+    pose.position.x, pose.position.z, pose.orientation.w = -0.4, 3.0, 1.0
+    answer = ros.call(GetPositionIK, "/hier_ik/compute_ik", request)
+    assert answer.error_code.val == MoveItErrorCodes.SUCCESS, answer.error_code.message
+    back = GetPositionFK.Request(fk_link_names=["P4", "P0"])
+    back.robot_state = answer.solution
+    back.header.frame_id = "table"
+    poses = ros.call(GetPositionFK, "/hier_ik/compute_fk", back)
+    assert poses.error_code.val == MoveItErrorCodes.SUCCESS, poses.error_code.message
+    found = poses.pose_stamped[0].pose
+    assert (found.position.x, found.position.z) == pytest.approx((-0.4, 3.0), abs=1e-5)
+    assert poses.pose_stamped[1].pose.position.x == pytest.approx(-0.5)
+    for change, code in (
+        ({"ik_link_name": "P9"}, MoveItErrorCodes.INVALID_LINK_NAME),
+        ({"avoid_collisions": True}, MoveItErrorCodes.COLLISION_CHECKING_UNAVAILABLE),
+    ):
+        bad = copy.deepcopy(request)
+        for key, value in change.items():
+            setattr(bad.ik_request, key, value)
+        assert ros.call(GetPositionIK, "/hier_ik/compute_ik", bad).error_code.val == code
+    pose.position.y = 0.3  # out of the plane of the tower
+    answer = ros.call(GetPositionIK, "/hier_ik/plugin_ik", request)
+    assert answer.error_code.val == MoveItErrorCodes.NO_IK_SOLUTION

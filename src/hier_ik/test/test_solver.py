@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -630,3 +631,52 @@ def test_a_goal_that_only_moves_is_not_decomposed_anew_and_a_refused_one_stays()
     assert (goal.link, goal.priority, goal.weight) == ("P2", 3, 1.0)
     s.solve()
     assert s.decompositions == counted + 1
+
+
+def test_a_copy_solves_as_a_solver_that_is_built_anew_and_leaves_the_first_alone():
+    for mode in ("hierarchical", "flat_structured", "flat_sparse"):
+        first = Solver(tower(2), mode)
+        first.set_goal("drag", (0.2, 0.0, 1.5))
+        first.solve()
+        first.store()
+        before, built = first.q, Solver(first.linkage.copy(), mode)
+        copy = first.copy()
+        for solver in (copy, built):
+            solver.set_goal("drag", (-0.3, 0.0, 1.4))
+        assert copy.solve().history == built.solve().history
+        np.testing.assert_array_equal(copy.q, built.q)
+        np.testing.assert_array_equal(first.q, before)
+        assert first.linkage.goals["drag"].target[0, 3] == 0.2
+        copy.linkage.remove_link("P2")
+        copy.edit([{"op": "lock", "name": "C1.tilt"}])
+        assert "P2" in first.linkage.links
+        assert first.solve().success
+        np.testing.assert_allclose(first.q, before, atol=1e-9)
+
+
+def test_copies_solve_beside_each_other():
+    first = Solver(tower(4))
+    targets = [(0.1 * k - 0.2, 0.0, 2.9) for k in range(5)]
+
+    def reach(target):
+        solver = first.copy()
+        solver.set_goal("drag", target)
+        solver.solve()
+        return solver.q
+
+    alone = [reach(t) for t in targets]
+    with ThreadPoolExecutor(5) as pool:
+        for _ in range(5):
+            for a, b in zip(alone, pool.map(reach, targets), strict=True):
+                np.testing.assert_array_equal(a, b)
+
+
+def test_a_solver_takes_the_posture_and_the_targets_of_another():
+    first = Solver(tower(2))
+    other = Solver(tower(2), "flat_structured")
+    first.set_goal("drag", (0.2, 0.0, 1.5))
+    first.solve()
+    other.stand_like(first)
+    for name, value in first.values().items():
+        np.testing.assert_allclose(other.values()[name], value, atol=1e-12)
+    assert other.solve().iterations <= 1

@@ -6,17 +6,17 @@ import pytest
 
 from hier_ik import dump_linkage, dump_urdf, tower
 from hier_ik.sources import (
+    linkage_from,
     linkage_from_file,
     linkage_from_folder,
-    linkage_from_text,
     preset_tower,
 )
 from kin_core.errors import InvalidInput
 
 
 def test_a_text_of_each_kind():
-    assert linkage_from_text(yaml=dump_linkage(tower(1))).name == "tower1"
-    assert linkage_from_text(urdf=dump_urdf(tower(1))).links
+    assert linkage_from("yaml", dump_linkage(tower(1))).name == "tower1"
+    assert linkage_from("urdf", dump_urdf(tower(1))).links
     assert len(preset_tower("flat_tower", 2).sublinkages) == 1
     with pytest.raises(InvalidInput, match="preset"):
         preset_tower("castle", 2)

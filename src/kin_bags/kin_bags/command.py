@@ -8,11 +8,14 @@ import contextlib
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from kin_bags.options import bag_parser
+from kin_bags.questions import is_answer
+from kin_bags.reader import Bag, Selection, open_bag
+from kin_bags.writer import BagWriter
 from kin_core.errors import InvalidInput, KinError
 from kin_core.yamls import LIMIT_BYTES, load_yaml
 
@@ -47,9 +50,7 @@ class _Stop:
         return self.wanted
 
 
-def _selection(options: argparse.Namespace) -> Any:
-    from kin_bags.reader import Selection
-
+def _selection(options: argparse.Namespace) -> Selection:
     return Selection(
         topics=None if options.topics is None else frozenset(options.topics),
         exclude=frozenset(options.exclude),
@@ -61,7 +62,6 @@ def _selection(options: argparse.Namespace) -> Any:
 
 def _record(options: argparse.Namespace) -> int:
     from kin_bags.record import Recorder
-    from kin_bags.writer import BagWriter
     from kin_ros.client import open_client
 
     path: Path = options.output or Path(time.strftime("bag_%Y_%m_%d-%H_%M_%S"))
@@ -93,8 +93,6 @@ def _record(options: argparse.Namespace) -> int:
 
 
 def _info(options: argparse.Namespace) -> int:
-    from kin_bags.reader import open_bag
-
     with open_bag(options.bag, _say) as bag:
         begin = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(bag.begin / 1e9))
         files = [options.bag]
@@ -124,7 +122,6 @@ def _info(options: argparse.Namespace) -> int:
 
 
 def _replay(options: argparse.Namespace) -> int:
-    from kin_bags.reader import open_bag
     from kin_bags.replay import play
     from kin_ros.client import open_client
 
@@ -153,93 +150,71 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _replay_in_step(options: argparse.Namespace) -> int:
-    from kin_bags.questions import is_answer
-    from kin_bags.reader import open_bag
-    from kin_bags.replay import Outcome, drive, published_topics
-    from kin_bags.writer import BagWriter
+    from kin_bags.replay import drive, published_topics
 
-    outcomes: list[Outcome] = []
+    selection = _selection(options)
     with open_bag(options.bag, _say) as bag:
-        selection = _selection(options)
         topics = {
             selection.name(c.topic): c.msgtype
             for c in bag.connections
             if selection.wants(c.topic) and not is_answer(c.topic)
         }
         outputs = {} if options.core else published_topics(topics, options.patience)
-
-        def use(target: Any) -> int:
+        with _target(options, bag, outputs, selection) as target:
             answers = target.published(topics) if options.core else outputs
-            outcomes.append(drive(bag, target, answers, selection))
-            return 0
-
-        _with_target(options, bag, outputs, use, selection)
-        (outcome,) = outcomes
-        if options.output is not None:
-            with BagWriter(options.output) as writer:
-                for record in outcome.got:
-                    writer.write(
-                        writer.channel(record.topic, record.type, ()), record.stamp, record.raw
-                    )
+            outcome = drive(bag, target, answers, selection)
+    if options.output is not None:
+        with BagWriter(options.output) as writer:
+            for record in outcome.got:
+                channel = writer.channel(record.topic, record.type, ())
+                writer.write(channel, record.stamp, record.raw)
     for problem in outcome.problems:
         _say(problem)
     _say(f"{outcome.sent} messages and requests were sent, {len(outcome.got)} came back")
     return int(bool(outcome.problems))
 
 
-def _with_target(
+@contextlib.contextmanager
+def _target(
     options: argparse.Namespace,
-    bag: Any,
+    bag: Bag | None,
     outputs: dict[str, str],
-    use: Callable[[Any], int],
-    selection: Any = None,
-) -> int:
-    """Call ``use`` with running nodes or with nodes of this process."""
+    selection: Selection | None = None,
+) -> Iterator[Any]:
+    """Running nodes, or nodes of this process."""
     if options.core:
         from kin_bags.core import CoreTarget, find_node_class
 
-        core = CoreTarget(
-            [find_node_class(name) for name in options.core],
-            namespace=options.namespace,
-            parameter_file=options.params,
-        )
-        try:
-            return use(core)
-        finally:
-            core.close()
+        classes = [find_node_class(name) for name in options.core]
+        core = CoreTarget(classes, namespace=options.namespace, parameter_file=options.params)
+        with contextlib.closing(core):
+            yield core
+        return
     from kin_bags.replay import NodeTarget
     from kin_ros.client import open_client
 
     with open_client("regress") as client:
-        return use(
-            NodeTarget(
-                client,
-                bag,
-                outputs,
-                clock=getattr(options, "clock", False),
-                patience=options.patience,
-                selection=selection,
-            )
+        yield NodeTarget(
+            client,
+            bag,
+            outputs,
+            clock=getattr(options, "clock", False),
+            patience=options.patience,
+            selection=selection,
         )
 
 
 def _regress(options: argparse.Namespace) -> int:
     from kin_bags import report
     from kin_bags.compare import Tolerances
-    from kin_bags.reader import open_bag
     from kin_bags.regress import accept, outputs_of, regress
 
     tolerances = Tolerances.read(options.tolerances)
+    selection = _selection(options)
     with open_bag(options.bag, _say) as bag:
-        results: list[Any] = []
-        selection = _selection(options)
-
-        def use(target: Any) -> int:
-            results.append(regress(bag, target, tolerances, selection))
-            return 0
-
-        _with_target(options, bag, outputs_of(bag, tolerances, selection), use, selection)
-    (result,) = results
+        outputs = outputs_of(bag, tolerances, selection)
+        with _target(options, bag, outputs, selection) as target:
+            result = regress(bag, target, tolerances, selection)
     print(f"{options.bag}: {result.outcome.sent} messages and requests replayed")
     print(report.text(result.verdict, result.outcome.problems))
     if options.plot is not None and report.plot(result.verdict, options.plot):
@@ -253,18 +228,16 @@ def _regress(options: argparse.Namespace) -> int:
 
 def _ask(options: argparse.Namespace) -> int:
     from kin_bags.ask import outputs_of_messages, read_exchanges, record_exchanges
-    from kin_bags.writer import BagWriter
 
     exchanges = read_exchanges(
         load_yaml(options.questions, longest_word=LIMIT_BYTES), str(options.questions)
     )
     outputs = outputs_of_messages(exchanges)
-    with BagWriter(options.bag, storage=options.storage) as writer:
-
-        def use(target: Any) -> int:
-            return record_exchanges(writer, target, exchanges, outputs)
-
-        count = _with_target(options, None, outputs, use)
+    with (
+        BagWriter(options.bag, storage=options.storage) as writer,
+        _target(options, None, outputs) as target,
+    ):
+        count = record_exchanges(writer, target, exchanges, outputs)
     _say(f"{count} requests and messages with their answers in {options.bag}")
     return 0
 

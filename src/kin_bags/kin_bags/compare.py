@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import fnmatch
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -231,7 +231,9 @@ class Verdict:
 
 
 def _fields(message: Any) -> list[str]:
-    return [name for name in message.__dataclass_fields__ if not name.startswith("__")]
+    """Names of the fields; constants stand among them in decoded messages."""
+    names = message.__dataclass_fields__
+    return [name for name in names if not (name.isupper() or name.startswith("_"))]
 
 
 def _is_message(value: Any) -> bool:
@@ -252,10 +254,11 @@ class _Comparison:
         self.message = 0
         self.left = 0
 
-    def run(self, number: int, expected: Any, got: Any) -> None:
-        self.message = number
+    def run(self, expected: Any, got: Any) -> None:
+        """Compare the next message with the one that came for it."""
         self.left = _PER_MESSAGE
         self.walk("", "", expected, got)
+        self.message += 1
 
     def note(self, path: str, expected: Any, got: Any, excess: float = math.inf) -> None:
         if self.left > 0:
@@ -270,15 +273,13 @@ class _Comparison:
         if rule.ignore and name:
             return
         if _is_message(expected):
-            constants = _constants(expected)
             for each in _fields(expected):
-                if each not in constants:
-                    self.walk(
-                        f"{path}.{each}" if path else each,
-                        f"{name}.{each}" if name else each,
-                        getattr(expected, each),
-                        getattr(got, each),
-                    )
+                self.walk(
+                    f"{path}.{each}" if path else each,
+                    f"{name}.{each}" if name else each,
+                    getattr(expected, each),
+                    getattr(got, each),
+                )
         elif isinstance(expected, np.ndarray):
             self.arrays(path, name, rule, expected, got)
         elif isinstance(expected, (list, tuple)):
@@ -358,16 +359,10 @@ class _Comparison:
             new.extend(np.asarray(got, float).tolist())
 
 
-def _constants(message: Any) -> set[str]:
-    """Names of constants, which stand among the fields of decoded messages."""
-    return {name for name in _fields(message) if name.isupper() or name.startswith("_")}
-
-
 def _plain(value: Any) -> Any:
     if not _is_message(value):
         return value
-    constants = _constants(value)
-    return {name: _plain(getattr(value, name)) for name in _fields(value) if name not in constants}
+    return {name: _plain(getattr(value, name)) for name in _fields(value)}
 
 
 def _nearest(
@@ -402,11 +397,11 @@ def _unmatched(rows: NDArray[np.float64], others: NDArray[np.float64], rule: Rul
     return int(alone[0]) if len(alone) else None
 
 
-def _by_topic(messages: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, list[Any]]]:
+def _by_topic(messages: Sequence[tuple[str, Any]]) -> dict[str, list[Any]]:
     grouped: dict[str, list[Any]] = {}
     for topic, message in messages:
         grouped.setdefault(topic, []).append(message)
-    yield from grouped.items()
+    return grouped
 
 
 def compare(
@@ -422,25 +417,17 @@ def compare(
         tolerances: What may differ.
     """
     verdict = Verdict()
-    came = dict(_by_topic(got))
-    for topic, messages in _by_topic(expected):
+    came = _by_topic(got)
+    for topic, messages in _by_topic(expected).items():
         rules = tolerances.of(topic)
         if rules.base.ignore:
             continue
         others = came.get(topic, [])
         comparison = _Comparison(topic, rules, verdict)
-        verdict.compared[topic] = min(len(messages), len(others))
-        for number_, (old, new) in enumerate(zip(messages, others, strict=False)):
-            comparison.run(number_, old, new)
+        for old, new in zip(messages, others, strict=False):
+            comparison.run(old, new)
+        verdict.compared[topic] = comparison.message
         if len(messages) != len(others):
-            verdict.differences.append(
-                Difference(
-                    topic,
-                    min(len(messages), len(others)),
-                    "number of messages",
-                    len(messages),
-                    len(others),
-                    math.inf,
-                )
-            )
+            comparison.left = 1
+            comparison.note("number of messages", len(messages), len(others))
     return verdict

@@ -98,7 +98,9 @@ def _hosted(base: type[KinNode[Any]]) -> type[Any]:
         def every(self, period: float, callback: Any, *, steady: bool = False) -> None:
             self.timers_held.append(callback)
 
-        def serve(self, service: Any, name: str, handler: Any, *, inline: bool = False) -> None:
+        def serve(
+            self, service: Any, name: str, handler: Any, *, inline: bool = False, manner: Any = None
+        ) -> None:
             self.services_held[self.resolve_service_name(name)] = (service.Response, handler)
 
         def serve_action(

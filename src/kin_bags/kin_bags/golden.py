@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import contextlib
 import hashlib
 import json
 import platform
@@ -123,7 +123,7 @@ def variants(
             return {key: v if key == "timeout" else scatter(v) for key, v in value.items()}
         return value
 
-    return [scatter(copy.deepcopy(dict(request))) for _ in range(count)]
+    return [scatter(dict(request)) for _ in range(count)]
 
 
 def read_goldens(folder: Path = FOLDER) -> dict[str, Golden]:
@@ -172,12 +172,8 @@ def check_golden(golden: Golden) -> Regression:
     Raises:
         InvalidInput: The bag cannot be replayed.
     """
-    with open_bag(golden.bag) as bag:
-        target = _target(golden)
-        try:
-            return regress(bag, target, golden.tolerances)
-        finally:
-            target.close()
+    with open_bag(golden.bag) as bag, contextlib.closing(_target(golden)) as target:
+        return regress(bag, target, golden.tolerances)
 
 
 def make_golden(golden: Golden, say: Callable[[str], None] = print) -> None:
@@ -193,13 +189,12 @@ def make_golden(golden: Golden, say: Callable[[str], None] = print) -> None:
             say(f"the old bag cannot be compared: {error}")
     fresh = golden.folder / f".{golden.system}.new"
     shutil.rmtree(fresh, ignore_errors=True)
-    target = _target(golden)
-    try:
-        with BagWriter(fresh / golden.system, compress=True) as writer:
-            outputs = [t for t in golden.tolerances.topics if not is_answer(t)]
-            count = record_exchanges(writer, target, golden.questions(), outputs)
-    finally:
-        target.close()
+    with (
+        contextlib.closing(_target(golden)) as target,
+        BagWriter(fresh / golden.system, compress=True) as writer,
+    ):
+        outputs = [t for t in golden.tolerances.topics if not is_answer(t)]
+        count = record_exchanges(writer, target, golden.questions(), outputs)
     shutil.rmtree(golden.bag, ignore_errors=True)
     (fresh / golden.system).replace(golden.bag)
     shutil.rmtree(fresh)

@@ -59,10 +59,6 @@ class Exchange:
         """The class of requests or goals."""
         return self.interface().Goal if self.action else self.interface().Request
 
-    def answer_class(self) -> Any:
-        """The class of answers or results."""
-        return self.interface().Result if self.action else self.interface().Response
-
 
 def is_question(topic: str) -> bool:
     """Whether a topic of a bag holds requests or goals."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import heapq
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,9 @@ from typing import Any
 
 from rosbags.interfaces import MessageDefinitionFormat
 from rosbags.rosbag2 import Reader
+from rosbags.rosbag2.reader import DirectoryReader
+from rosbags.rosbag2.storage_mcap import McapReader, Schema
+from rosbags.rosbag2.storage_sqlite3 import Sqlite3Reader, apsw
 
 from kin_bags.questions import owner_of
 from kin_bags.repair import is_damaged, repair_bag
@@ -74,6 +78,64 @@ class Selection:
         return new.get(topic, topic)
 
 
+# rosbag2 writes the encoding "unknown", and nothing else, for types whose definition it does not
+# find: feedback of actions, events of services. The library knows no such encoding; for it these
+# are types without a definition.
+
+_ENCODINGS = ("ros2msg", "ros2idl")
+_DEFINITION = ("topic_type", "encoding", "encoded_message_definition", "type_description_hash")
+#: The hooks of apsw are those of the whole process.
+_HOOKING = threading.Lock()
+
+
+class _Schemas(dict[int, Schema]):
+    def __setitem__(self, key: int, schema: Schema) -> None:
+        known = schema.encoding in (*_ENCODINGS, "omgidl")
+        super().__setitem__(key, schema if known else schema._replace(encoding="", data=""))
+
+
+class _McapReader(McapReader):
+    def __init__(self, path: Any) -> None:
+        super().__init__(path)
+        self.schemas = _Schemas()
+
+
+class _Sqlite3Reader(Sqlite3Reader):
+    def open(self) -> None:
+        opened: list[apsw.Connection] = []
+
+        def known(cursor: apsw.Cursor, row: tuple[Any, ...]) -> tuple[Any, ...]:
+            columns = tuple(column[0] for column in cursor.get_description())
+            if columns == _DEFINITION and row[1] not in _ENCODINGS:
+                return row[0], _ENCODINGS[0], "unknown", row[3]  # which cannot be parsed
+            return row
+
+        def watch(connection: apsw.Connection) -> None:
+            connection.row_trace = known
+            opened.append(connection)
+
+        with _HOOKING:
+            apsw.connection_hooks.append(watch)
+            try:
+                super().open()
+            finally:
+                apsw.connection_hooks.remove(watch)
+        for connection in opened:
+            connection.row_trace = None
+
+
+class _DirectoryReader(DirectoryReader):
+    STORAGE_PLUGINS = {"mcap": _McapReader, "sqlite3": _Sqlite3Reader}  # noqa: RUF012
+
+
+class _Reader(Reader):
+    STORAGE_PLUGINS = {  # noqa: RUF012
+        "dir": _DirectoryReader,
+        ".mcap": _McapReader,
+        ".db3": _Sqlite3Reader,
+    }
+
+
 @contextlib.contextmanager
 def open_storage(path: Path) -> Iterator[Any]:
     """A rosbags reader of a bag or of a single file of one, with errors in a sentence.
@@ -82,7 +144,7 @@ def open_storage(path: Path) -> Iterator[Any]:
         InvalidInput: It cannot be read.
     """
     try:
-        reader = Reader(path)
+        reader = _Reader(path)
         reader.open()
     except Exception as error:  # decompressors, and parsers of damaged files, have their own
         raise InvalidInput(str(path), f"is not a bag that can be read ({_said(error)})") from None
@@ -121,17 +183,15 @@ class Bag:
         self.types = TypeRegistry()
         self._begin: int | None = None
         for connection in reader.connections:
-            # A type that cannot be understood takes nothing from the others; decoding says so.
+            name, definition = connection.msgtype, connection.msgdef
+            if definition.format != MessageDefinitionFormat.NONE:
+                idl = definition.format == MessageDefinitionFormat.IDL
+                with contextlib.suppress(InvalidInput):
+                    self.types.learn_from_bag(name, definition.data, idl=idl)
+            # Else as it is installed. A type that cannot be understood takes nothing from the
+            # others; decoding says so.
             with contextlib.suppress(InvalidInput):
-                self._learn(connection.msgtype, connection.msgdef)
-
-    def _learn(self, name: str, definition: Any) -> None:
-        """Make a type known: as the bag has it, else as it is installed."""
-        if definition.format == MessageDefinitionFormat.NONE:
-            self.types.learn(name)
-        else:
-            idl = definition.format == MessageDefinitionFormat.IDL
-            self.types.learn_from_bag(name, definition.data, idl=idl)
+                self.types.learn(name)
 
     @property
     def connections(self) -> list[Any]:

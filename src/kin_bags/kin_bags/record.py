@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosbags.interfaces import (
     Qos,
     QosDurability,
@@ -20,7 +20,8 @@ from rosbags.interfaces import (
 
 from kin_bags.writer import BagWriter, Channel
 from kin_core.errors import InvalidInput
-from kin_ros.messages import find_type
+from kin_ros.messages import find_message
+from kin_ros.qos import profile
 
 __all__ = ["Recorder", "to_bag_qos"]
 
@@ -57,12 +58,7 @@ def _adapted(profiles: list[QoSProfile]) -> QoSProfile:
     """The strongest quality of service that hears every publisher."""
     reliable = all(p.reliability == ReliabilityPolicy.RELIABLE for p in profiles)
     latched = all(p.durability == DurabilityPolicy.TRANSIENT_LOCAL for p in profiles)
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST,
-        depth=_DEPTH,
-        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
-    )
+    return profile(_DEPTH, reliable=reliable, latched=latched)
 
 
 def _digest(info: Any) -> str:
@@ -119,11 +115,6 @@ class Recorder:
         self._unflushed = 0
         self.counts: dict[str, int] = {}
 
-    @property
-    def recorded(self) -> list[str]:
-        """Topics that are subscribed to."""
-        return sorted(self._ears)
-
     def _wants(self, topic: str) -> bool:
         if self._topics is not None:
             return topic in self._topics
@@ -176,7 +167,7 @@ class Recorder:
         self._say(f"cannot record {topic}: {why}")
 
     def _listen(self, topic: str, kind: str, qos: QoSProfile, channel: Channel) -> _Ear:
-        message = find_type(kind, "msg")
+        message = find_message(kind)
         subscription = self._node.create_subscription(
             message, topic, lambda raw: self._heard(channel, raw), qos, raw=True
         )

@@ -69,7 +69,7 @@ def _refuse_changed_types(bag: Bag, current: TypeRegistry) -> None:
             current.learn(connection.msgtype)
         except InvalidInput:
             continue
-        stored = bag.types.store.hash_rihs01(connection.msgtype)
+        stored = connection.digest or bag.types.store.hash_rihs01(connection.msgtype)
         if stored != current.digest(connection.msgtype):
             raise InvalidInput(
                 connection.msgtype,

@@ -14,19 +14,15 @@ from functools import partial
 from typing import Any, Protocol
 
 from rclpy.duration import Duration
-from rclpy.qos import (
-    DurabilityPolicy,
-    HistoryPolicy,
-    QoSProfile,
-    ReliabilityPolicy,
-)
+from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message, serialize_message
 
 from kin_bags.questions import Exchange, exchange_of, is_answer, is_question
 from kin_bags.reader import Bag, Record, Selection
 from kin_core.errors import InvalidInput, KinError, SolveTimeout
 from kin_ros.client import Client, open_client
-from kin_ros.messages import find_type
+from kin_ros.messages import find_message
+from kin_ros.qos import profile
 
 #: Longest time for a reliable reader to acknowledge [s]. A writer asks again after three seconds.
 _ACKNOWLEDGED = Duration(seconds=10)
@@ -132,15 +128,11 @@ def _play_qos(bag: Bag | None, topic: str) -> QoSProfile:
         for qos in c.ext.offered_qos_profiles
     ]
     if not offered:
-        return QoSProfile(depth=100)
+        return profile(100)
     reliable = all(int(qos.reliability.value) != 2 for qos in offered)
     latched = all(int(qos.durability.value) == 1 for qos in offered)
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST,
-        depth=max(1, min(1000, max(qos.depth for qos in offered) or 10)),
-        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
-    )
+    depth = max(1, min(1000, max(qos.depth for qos in offered) or 10))
+    return profile(depth, reliable=reliable, latched=latched)
 
 
 class _Speaker:
@@ -180,7 +172,7 @@ class _Speaker:
             qos = _play_qos(self._bag, self._sources.get(topic, topic))
             qos.depth = max(qos.depth, self._depth)
             self._publishers[topic] = self._client.node.create_publisher(
-                find_type(kind, "msg"), topic, qos
+                find_message(kind), topic, qos
             )
         return self._publishers[topic]
 
@@ -247,13 +239,10 @@ class NodeTarget:
         self._heard: list[tuple[str, str, bytes]] = []
         self._checked: set[str] = set()
         for topic, kind in outputs.items():
-            qos = QoSProfile(
-                depth=1000,
-                reliability=_play_qos(bag, topic).reliability,
-                durability=_play_qos(bag, topic).durability,
-            )
+            qos = _play_qos(bag, topic)
+            qos.depth = 1000
             client.node.create_subscription(
-                find_type(kind, "msg"),
+                find_message(kind),
                 topic,
                 lambda raw, topic=topic, kind=kind: self._heard.append((topic, kind, raw)),
                 qos,
@@ -342,10 +331,6 @@ def _published(client: Client, topic: str) -> bool:
     return client.node.count_publishers(topic) > 0
 
 
-def _has_reader(publisher: Any) -> bool:
-    return bool(publisher.get_subscription_count() > 0)
-
-
 def _is_past(due: float) -> bool:
     return time.monotonic() >= due
 
@@ -391,7 +376,9 @@ def play(
         except InvalidInput as error:
             problems.append(f"{topic} cannot be played: {error}")
             unplayable.add(topic)
-    client.spin_until(lambda: all(map(_has_reader, publishers.values())), wait, stop)
+    client.spin_until(
+        lambda: all(p.get_subscription_count() > 0 for p in publishers.values()), wait, stop
+    )
     speaker.wait_until_heard(list(publishers), wait)
     target = NodeTarget(client, bag, {}, patience=max(wait, 20.0), selection=selection)
     played = 0
@@ -417,11 +404,6 @@ def play(
         else:
             speaker.publisher(record.topic, record.type).publish(record.raw)
         played += 1
-    _drain(speaker.all())
-    return played, problems
-
-
-def _drain(publishers: Sequence[Any]) -> None:
-    """Let reliable readers acknowledge what was sent before the publishers go."""
-    for publisher in publishers:
+    for publisher in speaker.all():  # reliable readers acknowledge what was sent before they go
         publisher.wait_for_all_acked(_ACKNOWLEDGED)
+    return played, problems

@@ -19,13 +19,27 @@ from rosbags.typesys.base import TypesysError
 
 from kin_core.errors import InvalidInput
 
-__all__ = ["TypeRegistry", "definitions"]
+__all__ = ["TypeRegistry", "definitions", "is_hidden"]
 
 #: Bytes that may stand behind a message: some for each empty array at its end.
 _SPARE = 512
-_PART = re.compile(r"_(Request|Response|Goal|Result|Feedback)$")
+_PART = re.compile(r"_(Request|Response|Goal|Result|Feedback|FeedbackMessage|Event)$")
 #: Which part of a .srv or .action file holds the fields of which message.
 _PARTS = {"Request": 0, "Response": 1, "Goal": 0, "Result": 1, "Feedback": 2}
+#: What stands on hidden topics is made of these, with the name of the service or action before it.
+#: The library has names for messages alone: inside, the parts are ``PACKAGE/msg/NAME_PART``.
+_HIDDEN = {
+    "FeedbackMessage": "unique_identifier_msgs/UUID goal_id\n{0}_Feedback feedback\n",
+    "Event": (
+        "service_msgs/ServiceEventInfo info\n{0}_Request[<=1] request\n{0}_Response[<=1] response\n"
+    ),
+}
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a type is one of hidden topics."""
+    match = _PART.search(name)
+    return match is not None and match[1] in _HIDDEN
 
 
 def definitions(text: str, name: str) -> dict[str, Any]:
@@ -53,12 +67,23 @@ def _parts(name: str) -> tuple[str, str, str]:
     raise InvalidInput(name, "is no name of a type")
 
 
-def _share(package: str) -> Path | None:
-    for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
-        folder = Path(prefix, "share", package)
-        if prefix and folder.is_dir():
-            return folder
-    return None
+def _installed(name: str, ending: str = "") -> tuple[Path | None, str]:
+    """The file of an installed package that tells of a type, and which part of it, if any.
+
+    Args:
+        name: Of the type.
+        ending: Of the file's name; empty for the definition itself.
+    """
+    package, kind, base = _parts(name)
+    match = _PART.search(base)
+    owner, part = (base[: match.start()], match[1]) if match else (base, "")
+    kinds = ("srv", "action") if part and kind == "msg" else (kind,)
+    for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+        for each in kinds:
+            file = Path(prefix, "share", package, each, f"{owner}.{ending or each}")
+            if file.is_file():
+                return file, part
+    return None, part
 
 
 def _field_types(parsed: dict[str, Any]) -> list[str]:
@@ -99,17 +124,14 @@ class TypeRegistry:
             self.learn(inner)
 
     def _text(self, name: str) -> str:
-        package, kind, base = _parts(name)
-        share = _share(package)
-        match = _PART.search(base) if kind != "msg" else None
-        file_name = base[: match.start()] if match else base
-        file = None if share is None else share / kind / f"{file_name}.{kind}"
-        if file is None or not file.is_file():
+        file, part = _installed(name)
+        if file is None:
             raise InvalidInput(name, "no installed package defines this type")
         text = file.read_text(encoding="utf-8")
-        if match:
-            parts = re.split(r"^---\s*$", text, flags=re.MULTILINE)
-            text = parts[_PARTS[match.group(1)]]
+        if part in _HIDDEN:
+            return _HIDDEN[part].format(_parts(name)[2].removesuffix(f"_{part}"))
+        if part:
+            text = re.split(r"^---\s*$", text, flags=re.MULTILINE)[_PARTS[part]]
         return text
 
     def definition(self, name: str) -> str:
@@ -124,12 +146,8 @@ class TypeRegistry:
         return self._hashes[name]
 
     def _installed_digest(self, name: str) -> str | None:
-        package, kind, base = _parts(name)
-        share = _share(package)
-        match = _PART.search(base) if kind != "msg" else None
-        file_name = base[: match.start()] if match else base
-        file = None if share is None else share / kind / f"{file_name}.json"
-        if file is None or not file.is_file():
+        file, _ = _installed(name, "json")
+        if file is None:
             return None
         for entry in json.loads(file.read_text(encoding="utf-8")).get("type_hashes", []):
             if entry.get("type_name") == name:

@@ -19,7 +19,7 @@ from rosbags.interfaces import Qos
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.rosbag2.metadata import dump_qos_v9
 
-from kin_bags.types import TypeRegistry
+from kin_bags.types import TypeRegistry, is_hidden
 from kin_core.errors import InvalidInput
 
 __all__ = ["MARKER", "BagWriter", "Channel", "write_metadata"]
@@ -59,7 +59,8 @@ class _Part:
         self.size = 0
         self.start: int | None = None
 
-    def write(self, channel: Channel, stamp: int, raw: bytes) -> None:
+    def connection(self, channel: Channel) -> Any:
+        """The channel as the file has it; announced there the first time."""
         if channel not in self.connections:
             self.connections[channel] = self.writer.add_connection(
                 channel.topic,
@@ -68,7 +69,10 @@ class _Part:
                 rihs01=channel.digest,
                 offered_qos_profiles=channel.qos,
             )
-        self.writer.write(self.connections[channel], stamp, raw)
+        return self.connections[channel]
+
+    def write(self, channel: Channel, stamp: int, raw: bytes) -> None:
+        self.writer.write(self.connection(channel), stamp, raw)
         self.size += len(raw)
         self.start = stamp if self.start is None else self.start
 
@@ -167,10 +171,13 @@ class BagWriter:
             self._files.append(part.close())
             part = None
         if part is None:
-            name = f"{self.path.name}_{len(self._files)}"
-            part = self._part = _Part(self.path / name, self._storage, self._compress)
+            part = self._part = self._new_part()
         part.write(channel, stamp, raw)
         self.count += 1
+
+    def _new_part(self) -> _Part:
+        name = f"{self.path.name}_{len(self._files)}"
+        return _Part(self.path / name, self._storage, self._compress)
 
     def flush(self) -> None:
         """Make everything written so far safe against a kill."""
@@ -180,16 +187,9 @@ class BagWriter:
     def close(self) -> None:
         """Finish the bag."""
         if self._part is None and not self._files:
-            part = _Part(self.path / f"{self.path.name}_0", self._storage, self._compress)
+            self._part = self._new_part()
             for channel in self._channels.values():
-                part.connections[channel] = part.writer.add_connection(
-                    channel.topic,
-                    channel.type,
-                    msgdef=channel.definition,
-                    rihs01=channel.digest,
-                    offered_qos_profiles=channel.qos,
-                )
-            self._part = part
+                self._part.connection(channel)
         if self._part is not None:
             self._files.append(self._part.close())
             self._part = None
@@ -272,4 +272,6 @@ def _digest(connection: Any) -> str:
     """The hash of a type from the definition in the file, which mcap keeps without it."""
     registry = TypeRegistry()
     registry.learn_from_bag(connection.msgtype, connection.msgdef.data)
+    if is_hidden(connection.msgtype):  # its parts have other names here than they really have
+        return registry.digest(connection.msgtype)
     return str(registry.store.hash_rihs01(connection.msgtype))

@@ -1,6 +1,6 @@
 """What the kinstack libraries share; nothing here imports ROS."""
 
-import importlib.metadata
+from kin_core.versions import version_of
 
 __all__ = [
     "checks",
@@ -14,7 +14,8 @@ __all__ = [
     "texts",
     "threads",
     "urdf",
+    "versions",
     "yamls",
 ]
 
-__version__ = importlib.metadata.version(__name__)
+__version__ = version_of(__name__)

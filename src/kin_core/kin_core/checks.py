@@ -18,7 +18,6 @@ __all__ = [
     "UNIT_TOLERANCE",
     "count",
     "finite",
-    "name",
     "number",
     "one_of",
     "positive",
@@ -69,17 +68,6 @@ def title(field: str, value: Any, longest: int = LONGEST_NAME) -> str:
     if not text(field, value, longest):
         raise InvalidInput(field, "is empty")
     return str(value)
-
-
-def name(field: str, value: Any, limit: int = LONGEST_NAME) -> str:
-    """Return ``value`` if it is a text that is short enough to be a name."""
-    if not isinstance(value, str):
-        raise InvalidInput(field, f"must be a text, got {shown(value)}")
-    if len(value) > limit:
-        raise LimitExceeded(
-            f"{field}: a name of {len(value)} characters; at most {limit} are taken"
-        )
-    return value
 
 
 def finite(field: str, values: ArrayLike) -> NDArray[np.float64]:

@@ -1,8 +1,7 @@
 """Rotations and rigid transforms as small compiled kernels.
 
-Quaternions are (x, y, z, w) as in geometry_msgs; rotation matrices map body to parent; twists are
-(translation, rotation). All functions take and return float64 arrays and may be called from numba
-kernels as well as from Python.
+Quaternions are (x, y, z, w) as in geometry_msgs; rotation matrices map body to parent. All
+functions take and return float64 arrays and may be called from numba kernels and from Python.
 """
 
 from __future__ import annotations
@@ -14,10 +13,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 __all__ = [
-    "exp_se3",
     "exp_so3",
     "inverse_transform",
-    "log_se3",
     "log_so3",
     "matrix_to_quaternion",
     "quaternion_to_matrix",
@@ -171,55 +168,6 @@ def inverse_transform(T: Array) -> Array:
             X[i, 3] -= T[j, i] * T[j, 3]
     X[3, 3] = 1.0
     return X
-
-
-@njit(cache=True, nogil=True)
-def _series(t2: float) -> tuple[float, float]:
-    """Return (1 - cos t)/t^2 and (t - sin t)/t^3."""
-    t = math.sqrt(t2)
-    # The second quotient cancels earlier than the first: its series serves up to 0.1 rad.
-    if t < 0.1:
-        b = 0.5 - t2 / 24.0 * (1.0 - t2 / 30.0 * (1.0 - t2 / 56.0 * (1.0 - t2 / 90.0)))
-        c = 1.0 / 6.0 - t2 / 120.0 * (1.0 - t2 / 42.0 * (1.0 - t2 / 72.0 * (1.0 - t2 / 110.0)))
-        return b, c
-    h = math.sin(0.5 * t)
-    return 2.0 * h * h / t2, (t - math.sin(t)) / (t2 * t)
-
-
-@njit(cache=True, nogil=True)
-def exp_se3(xi: Array) -> Array:
-    """Return the 4x4 transform of the twist (v, w): translation [m] first, rotation [rad] last."""
-    v, w = xi[:3].copy(), xi[3:].copy()
-    t2 = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
-    b, c = _series(t2)
-    wv = np.array([w[1] * v[2] - w[2] * v[1], w[2] * v[0] - w[0] * v[2], w[0] * v[1] - w[1] * v[0]])
-    wwv = np.array(
-        [w[1] * wv[2] - w[2] * wv[1], w[2] * wv[0] - w[0] * wv[2], w[0] * wv[1] - w[1] * wv[0]]
-    )
-    return transform(exp_so3(w), v + b * wv + c * wwv)
-
-
-@njit(cache=True, nogil=True)
-def log_se3(T: Array) -> Array:
-    """Return the twist (v, w) with exp_se3 of it equal to T and |w| <= pi."""
-    R, p = T[:3, :3].copy(), T[:3, 3].copy()
-    w = log_so3(R)
-    t2 = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
-    t = math.sqrt(t2)
-    if t < 0.1:
-        d = 1.0 / 12.0 + t2 / 720.0 * (1.0 + t2 / 42.0 * (1.0 + t2 / 40.0))
-    else:
-        # (1 - (t/2) cot(t/2)) / t^2
-        d = (1.0 - 0.5 * t * math.cos(0.5 * t) / math.sin(0.5 * t)) / t2
-    wp = np.array([w[1] * p[2] - w[2] * p[1], w[2] * p[0] - w[0] * p[2], w[0] * p[1] - w[1] * p[0]])
-    wwp = np.array(
-        [w[1] * wp[2] - w[2] * wp[1], w[2] * wp[0] - w[0] * wp[2], w[0] * wp[1] - w[1] * wp[0]]
-    )
-    xi = np.empty(6)
-    for i in range(3):
-        xi[i] = p[i] - 0.5 * wp[i] + d * wwp[i]
-        xi[3 + i] = w[i]
-    return xi
 
 
 @njit(cache=True, nogil=True)

@@ -135,10 +135,6 @@ class Task:
         if self.flag[0] == GO:
             self.flag[0] = STOP_CANCELLED
 
-    def remaining(self) -> float:
-        """Time left [s], never negative; infinite without a timeout."""
-        return max(0.0, self._deadline - time.monotonic())
-
     @property
     def deadline(self) -> float:
         """The monotonic time at which the task runs out of time [s]; may be infinite."""

@@ -1,8 +1,13 @@
-"""Texts of others, cut to a length that a log line, a status or a screen can take."""
+"""Texts of others: read up to a size, and cut to a length that a log line or a screen can take."""
 
 from __future__ import annotations
 
-__all__ = ["LONGEST_SENTENCE", "shortened"]
+from pathlib import Path
+from typing import Any
+
+from kin_core.errors import InvalidInput
+
+__all__ = ["LONGEST_SENTENCE", "read_bounded", "shortened"]
 
 #: Longest sentence in a status, a log line or a diagnostic message [characters].
 LONGEST_SENTENCE = 1000
@@ -21,3 +26,32 @@ def shortened(text: str, limit: int = LONGEST_SENTENCE) -> str:
     kept = max(0, limit - len(note))
     tail = kept // 4
     return text[: kept - tail] + note + (text[-tail:] if tail else "")
+
+
+def read_bounded(source: Any, limit: int, name: str, kind: str) -> tuple[bytes, str]:
+    """Return what a text or a file holds, and what to call it in errors.
+
+    Args:
+        source: The text itself, or a Path to a file.
+        limit: Largest size that is taken [bytes].
+        name: What to call it; empty for the name of the file, or else ``kind``.
+        kind: What it should be, such as "YAML".
+
+    Raises:
+        InvalidInput: It is neither, is too large, or cannot be read.
+    """
+    name = name or (str(source) if isinstance(source, Path) else kind)
+    if isinstance(source, Path):
+        try:
+            size = source.stat().st_size
+            data = source.read_bytes() if size <= limit else b""
+        except OSError as error:
+            raise InvalidInput(name, f"cannot be read ({error.strerror})") from None
+    elif isinstance(source, str):
+        data = source.encode("utf-8", "surrogatepass")
+        size = len(data)
+    else:
+        raise InvalidInput(name, f"must be a text or a Path, not of type {type(source).__name__}")
+    if max(size, len(data)) > limit:
+        raise InvalidInput(name, f"is larger than {limit} bytes")
+    return data, name

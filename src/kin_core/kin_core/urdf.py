@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from kin_core import checks
 from kin_core.errors import InvalidInput
 from kin_core.rotations import rpy_to_matrix, transform
-from kin_core.texts import shortened
+from kin_core.texts import read_bounded, shortened
 from kin_core.yamls import load_yaml
 
 __all__ = ["Closure", "Mimic", "Urdf", "UrdfJoint", "UrdfLink", "load_closures", "load_urdf"]
@@ -138,10 +138,6 @@ class Urdf:
     joints: Mapping[str, UrdfJoint]
     element: Element
 
-    def parent_joint(self, link: str) -> UrdfJoint | None:
-        """Return the joint whose child a link is; None for the root."""
-        return self._parents().get(link)
-
     def chain(self, base: str, tip: str) -> list[UrdfJoint]:
         """Return the joints from ``base`` down to ``tip``, fixed ones included.
 
@@ -180,21 +176,7 @@ def load_urdf(source: str | Path, *, name: str = "") -> Urdf:
     Raises:
         InvalidInput: Not a URDF, or not a tree; the message names file, element and reason.
     """
-    if isinstance(source, Path):
-        name = name or str(source)
-        try:
-            if source.stat().st_size > LIMIT_BYTES:
-                raise InvalidInput(name, f"is larger than {LIMIT_BYTES} bytes")
-            data = source.read_bytes()
-        except OSError as error:
-            raise InvalidInput(name, f"cannot be read ({error.strerror})") from None
-    elif not isinstance(source, str):
-        raise InvalidInput(name or "URDF", f"must be a text or a Path, got {checks.shown(source)}")
-    else:
-        name = name or "URDF"
-        data = source.encode("utf-8", "surrogatepass")
-    if len(data) > LIMIT_BYTES:
-        raise InvalidInput(name, f"is larger than {LIMIT_BYTES} bytes")
+    data, name = read_bounded(source, LIMIT_BYTES, name, "URDF")
     try:
         root = fromstring(data)
     except ParseError as error:
@@ -356,11 +338,8 @@ def _joint(element: Element, title: str, where: str, links: Mapping[str, UrdfLin
     mimic = None
     found = element.find("mimic")
     if found is not None:
-        mimic = Mimic(
-            found.get("joint", ""),
-            float(_numbers(found.get("multiplier", "1"), 1, f"{where}: multiplier")[0]),
-            float(_numbers(found.get("offset", "0"), 1, f"{where}: offset")[0]),
-        )
+        multiplier = _number(found, "multiplier", "1", where)
+        mimic = Mimic(found.get("joint", ""), multiplier, _number(found, "offset", "0", where))
     return UrdfJoint(
         title, kind, ends["parent"], ends["child"], origin, axis, lower, upper, velocity, mimic
     )
@@ -371,26 +350,29 @@ def _limits(element: Element, kind: str, where: str) -> tuple[float, float, floa
     if kind not in ("revolute", "prismatic"):
         velocity = math.inf
         if found is not None and found.get("velocity"):
-            velocity = float(_numbers(found.get("velocity", ""), 1, f"{where}: velocity")[0])
+            velocity = _number(found, "velocity", "0", where)
         return *_FREE, velocity or math.inf
     if found is None:
         raise InvalidInput(where, f"a {kind} joint needs a <limit>")
-    lower = float(_numbers(found.get("lower", "0"), 1, f"{where}: lower")[0])
-    upper = float(_numbers(found.get("upper", "0"), 1, f"{where}: upper")[0])
+    lower, upper = _number(found, "lower", "0", where), _number(found, "upper", "0", where)
     if lower > upper:
         raise InvalidInput(where, f"the lower limit {lower:g} is above the upper limit {upper:g}")
-    velocity = float(_numbers(found.get("velocity", "0"), 1, f"{where}: velocity")[0])
+    velocity = _number(found, "velocity", "0", where)
     if velocity < 0.0:
         raise InvalidInput(where, f"the velocity limit must not be negative, got {velocity:g}")
     # Zero stands in many files where nobody knew the limit.
     return lower, upper, velocity or math.inf
 
 
+def _number(element: Element, key: str, default: str, where: str) -> float:
+    return float(_numbers(element.get(key, default), 1, f"{where}: {key}")[0])
+
+
 def _numbers(text: str, size: int, where: str) -> Array:
     try:
-        values = [float(word) for word in text.split()]
+        values = np.array([float(word) for word in text.split()])
     except ValueError:
-        raise InvalidInput(where, f"must be {size} numbers, got {checks.shown(text)}") from None
+        values = np.empty(0)
     if len(values) != size:
         raise InvalidInput(where, f"must be {size} numbers, got {checks.shown(text)}")
     return checks.finite(where, values)

@@ -13,8 +13,9 @@ from typing import Any
 
 import yaml
 
-from kin_core.checks import LONGEST_NAME, shown
+from kin_core.checks import LONGEST_NAME
 from kin_core.errors import InvalidInput
+from kin_core.texts import read_bounded
 
 __all__ = ["LIMIT_BYTES", "LIMIT_EXPANSION", "load_yaml"]
 
@@ -109,23 +110,11 @@ def load_yaml(
         InvalidInput: The file cannot be read, is too large, or is not valid YAML; the message holds
             the name and the line.
     """
-    if isinstance(source, Path):
-        name = name or str(source)
-        try:
-            if source.stat().st_size > limit_bytes:
-                raise InvalidInput(name, f"is larger than {limit_bytes} bytes")
-            text = source.read_text(encoding="utf-8")
-        except OSError as error:
-            raise InvalidInput(name, f"cannot be read ({error.strerror})") from None
-        except UnicodeDecodeError:
-            raise InvalidInput(name, "is not a UTF-8 text") from None
-    elif not isinstance(source, str):
-        raise InvalidInput(name or "YAML", f"must be a text or a Path, got {shown(source)}")
-    else:
-        text = source
-        name = name or "YAML"
-        if len(text) > limit_bytes:
-            raise InvalidInput(name, f"is larger than {limit_bytes} bytes")
+    data, name = read_bounded(source, limit_bytes, name, "YAML")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidInput(name, "is not a UTF-8 text") from None
     shared = _refuse_bombs(text, name, longest_word)
     try:
         content = yaml.load(text, Loader=_Loader)  # noqa: S506 (a subclass of the safe loader)

@@ -20,6 +20,49 @@ _RAMP = ("#440154", "#3b528b", "#218f8d", "#5ec962", "#fde725")
 _MOST_CURVED = 4
 
 
+class _ContinuumView(View):
+    panel: ContinuumPanel
+
+    def __init__(self, panel: ContinuumPanel, gui: Any) -> None:
+        super().__init__(panel, gui)
+        gui.add_html(_KEY)
+        self._most = 0.0
+        self._margin = gui.add_html("")
+        self._lengths = gui.add_html("")
+        self.x = gui.add_slider("x [m]", -0.3, 0.3, 0.005, 0.0)
+        self.y = gui.add_slider("y [m]", -0.3, 0.3, 0.005, 0.0)
+        self.z = gui.add_slider("z [m]", 0.2, 0.6, 0.005, 0.4)
+        for slider in (self.x, self.y, self.z):
+            slider.on_update(self._slid)
+        self._figures = gui.add_html("")
+
+    def _slid(self, event: Any) -> None:
+        if event.client is not None:
+            aim = (self.x.value, self.y.value, self.z.value)
+            self.panel.node.post(lambda: self.panel.aim(aim, (1.0, 0.0, 0.0, 0.0)))
+
+    def update(self) -> None:
+        super().update()
+        panel = self.panel
+        figures = panel.node.diagnosis("continuum_ik")
+        rows = [(f"Leg {i + 1}", f"{1e3 * v:.2f} mm") for i, v in enumerate(panel.lengths[:6])]
+        if "fold margin" in figures:
+            margin = float(figures["fold margin"])
+            self._most = max(self._most, margin)
+            put(self._margin, _margin_html(margin, self._most))
+        put(self._lengths, table(rows, "Lengths") if rows else "")
+        rows = chosen(
+            figures,
+            ("solved rate [Hz]", "Solves per second"),
+            ("solve p50 [ms]", "Time of a solve, p50 [ms]"),
+            ("solve p99 [ms]", "Time of a solve, p99 [ms]"),
+            ("largest curvature [1/m]", "Largest curvature [1/m]"),
+            ("residual", "Residual"),
+            ("targets refused total", "Targets refused"),
+        )
+        put(self._figures, table(rows))
+
+
 class ContinuumPanel(Panel):
     """Draws the rods by curvature and sends targets where the handle is dragged."""
 
@@ -27,6 +70,7 @@ class ContinuumPanel(Panel):
     title = "Continuum Stewart-Gough robot"
     about = "Drag the handle: six elastic rods are solved for each pose. Colour shows curvature."
     node_names = ("continuum_ik",)
+    view_type = _ContinuumView
     place = (-3.8, 4.0, 0.0)
     scale = 3.6
     camera = ((1.4, -3.4, 1.7), (0.0, 0.0, 0.95))
@@ -73,59 +117,13 @@ class ContinuumPanel(Panel):
 
     def draw(self) -> None:
         """Draw the rods; the handle follows the platform unless it is held."""
-        self.draw_markers()
+        super().draw()
         if self.pose is not None:
             where, turn = self.pose.pose.position, self.pose.pose.orientation
             position = np.array([where.x, where.y, where.z])
             self.handle.follow(self.scale * position, np.array([turn.w, turn.x, turn.y, turn.z]))
         elif self.home is not None:
             self.handle.follow(self.scale * np.array(self.home), np.array([1.0, 0.0, 0.0, 0.0]))
-
-    def view(self, gui: Any) -> View:
-        """Make the widgets."""
-        return _ContinuumView(self, gui)
-
-
-class _ContinuumView(View):
-    def __init__(self, panel: ContinuumPanel, gui: Any) -> None:
-        self.panel = panel
-        self._notice = gui.add_html("")
-        gui.add_html(_KEY)
-        self._most = 0.0
-        self._margin = gui.add_html("")
-        self._lengths = gui.add_html("")
-        self.x = gui.add_slider("x [m]", -0.3, 0.3, 0.005, 0.0)
-        self.y = gui.add_slider("y [m]", -0.3, 0.3, 0.005, 0.0)
-        self.z = gui.add_slider("z [m]", 0.2, 0.6, 0.005, 0.4)
-        for slider in (self.x, self.y, self.z):
-            slider.on_update(self._slid)
-        self._figures = gui.add_html("")
-
-    def _slid(self, event: Any) -> None:
-        if event.client is not None:
-            aim = (self.x.value, self.y.value, self.z.value)
-            self.panel.node.post(lambda: self.panel.aim(aim, (1.0, 0.0, 0.0, 0.0)))
-
-    def update(self) -> None:
-        panel = self.panel
-        figures = panel.node.diagnosis("continuum_ik")
-        rows = [(f"Leg {i + 1}", f"{1e3 * v:.2f} mm") for i, v in enumerate(panel.lengths[:6])]
-        put(self._notice, panel.notice())
-        if "fold margin" in figures:
-            margin = float(figures["fold margin"])
-            self._most = max(self._most, margin)
-            put(self._margin, _margin_html(margin, self._most))
-        put(self._lengths, table(rows, "Lengths") if rows else "")
-        rows = chosen(
-            figures,
-            ("solved rate [Hz]", "Solves per second"),
-            ("solve p50 [ms]", "Time of a solve, p50 [ms]"),
-            ("solve p99 [ms]", "Time of a solve, p99 [ms]"),
-            ("largest curvature [1/m]", "Largest curvature [1/m]"),
-            ("residual", "Residual"),
-            ("targets refused total", "Targets refused"),
-        )
-        put(self._figures, table(rows))
 
 
 #: What the colours mean.

@@ -41,88 +41,11 @@ _TURNS = ((0.45, 1.0), (0.95, 0.6))
 _REST = 0.7
 
 
-class ControllerPanel(Panel):
-    """Watches the vote, and lets a person break processors on purpose."""
-
-    key = "Arm"
-    title = "Fault-tolerant controller"
-    about = "Computed torque, voted on by several processes. Break one: the arm must not notice."
-    node_names = ("ft_controller", "arm_simulator")
-    place = (0.0, 4.0, 0.0)
-    scale = 1.0
-    camera = ((0.3, -2.9, 1.1), (0.05, 0.0, 0.72))
-    marker_offset = (-0.6, 0.0, 0.25)
-    marker_turn = (0.70710678, 0.70710678, 0.0, 0.0)  # its plane is shown upright
-    marker_bold = 1.4
-
-    def connect(self) -> None:
-        """Subscribe to the status and make the clients."""
-        self.status: FtStatus | None = None
-        self.history: deque[tuple[float, float]] = deque(maxlen=600)
-        self._start = time.monotonic()
-        self.swinging = True
-        self._turn = 0
-        self._tip: tuple[float, float] = (0.0, 0.0)
-        self.still_since = math.inf
-        self.hear("ft_controller", FtStatus, self._on_status)
-        self._inject = self.client(InjectFault, "ft_controller/inject_fault")
-        self._set = self.client(SetController, "ft_controller/set_controller")
-        self._move = self.client(MoveArm, "ft_controller/move_arm")
-
-    def _on_status(self, message: FtStatus) -> None:
-        self.status = message
-        if len(message.error):
-            worst = float(np.max(np.abs(np.frombuffer(message.error))))
-            self.history.append((time.monotonic() - self._start, worst))
-
-    def saw_markers(self, message: MarkerArray) -> None:
-        """Notice when the arm has come to rest."""
-        for marker in message.markers:
-            if marker.ns == "desired" and marker.points:
-                tip = (marker.points[-1].x, marker.points[-1].y)
-                if math.dist(tip, self._tip) > 1e-5:
-                    self._tip, self.still_since = tip, time.monotonic()
-
-    def draw(self) -> None:
-        """Draw the arm (blue) and where it should be (orange); keep a simulated one moving."""
-        self.draw_markers()
-        resting = time.monotonic() - self.still_since > _REST
-        if self.swinging and resting and "arm_simulator" in self.there:
-            self.still_since = time.monotonic()
-            self._turn = (self._turn + 1) % len(_TURNS)
-            x, y = _TURNS[self._turn]
-            self.ask(self._move, MoveArm.Request(x=x, y=y, duration=2.5), quiet=True)
-
-    def inject(self, word: str, processor: int) -> None:
-        """Break one processor, or heal all."""
-        kind = _FAULTS[word]
-        request = InjectFault.Request(kind=kind, element=-1, magnitude=0.5 * (word == "Corrupt"))
-        if kind != "clear":
-            request.processors = [processor]
-        self.ask(self._inject, request)
-
-    def reset(self) -> None:
-        """Leave a safe stop."""
-        self.ask(self._set, SetController.Request(reset=True))
-
-    def choose(self, controller: str) -> None:
-        """Change the controller while it runs."""
-        self.ask(self._set, SetController.Request(controller=controller))
-
-    def move(self, x: float, y: float) -> None:
-        """Move the end effector in a straight line, and leave it there."""
-        self.swinging = False
-        self.ask(self._move, MoveArm.Request(x=x, y=y))
-
-    def view(self, gui: Any) -> View:
-        """Make the widgets."""
-        return _ControllerView(self, gui)
-
-
 class _ControllerView(View):
+    panel: ControllerPanel
+
     def __init__(self, panel: ControllerPanel, gui: Any) -> None:
-        self.panel = panel
-        self._notice = gui.add_html("")
+        super().__init__(panel, gui)
         # At the top: who needs it must not look for it.
         self._stopped = gui.add_html("")
         self.reset = gui.add_button("Reset after a stop")
@@ -166,8 +89,8 @@ class _ControllerView(View):
             self.panel.swinging = bool(self.swing.value)
 
     def update(self) -> None:
+        super().update()
         panel, status = self.panel, self.panel.status
-        put(self._notice, panel.notice())
         if self.swing.value != panel.swinging:
             self.swing.value = panel.swinging
         if status is None:
@@ -203,6 +126,81 @@ class _ControllerView(View):
         if panel.history:
             rows.insert(2, ("Tracking error", f"{panel.history[-1][1]:.2e} rad"))
         put(self._figures, table(rows))
+
+
+class ControllerPanel(Panel):
+    """Watches the vote, and lets a person break processors on purpose."""
+
+    key = "Arm"
+    title = "Fault-tolerant controller"
+    about = "Computed torque, voted on by several processes. Break one: the arm must not notice."
+    node_names = ("ft_controller", "arm_simulator")
+    view_type = _ControllerView
+    place = (0.0, 4.0, 0.0)
+    scale = 1.0
+    camera = ((0.3, -2.9, 1.1), (0.05, 0.0, 0.72))
+    marker_offset = (-0.6, 0.0, 0.25)
+    marker_turn = (0.70710678, 0.70710678, 0.0, 0.0)  # its plane is shown upright
+    marker_bold = 1.4
+
+    def connect(self) -> None:
+        """Subscribe to the status and make the clients."""
+        self.status: FtStatus | None = None
+        self.history: deque[tuple[float, float]] = deque(maxlen=600)
+        self._start = time.monotonic()
+        self.swinging = True
+        self._turn = 0
+        self._tip: tuple[float, float] = (0.0, 0.0)
+        self.still_since = math.inf
+        self.hear("ft_controller", FtStatus, self._on_status)
+        self._inject = self.node.ask_of(InjectFault, "ft_controller/inject_fault")
+        self._set = self.node.ask_of(SetController, "ft_controller/set_controller")
+        self._move = self.node.ask_of(MoveArm, "ft_controller/move_arm")
+
+    def _on_status(self, message: FtStatus) -> None:
+        self.status = message
+        if len(message.error):
+            worst = float(np.max(np.abs(np.frombuffer(message.error))))
+            self.history.append((time.monotonic() - self._start, worst))
+
+    def saw_markers(self, message: MarkerArray) -> None:
+        """Notice when the arm has come to rest."""
+        for marker in message.markers:
+            if marker.ns == "desired" and marker.points:
+                tip = (marker.points[-1].x, marker.points[-1].y)
+                if math.dist(tip, self._tip) > 1e-5:
+                    self._tip, self.still_since = tip, time.monotonic()
+
+    def draw(self) -> None:
+        """Draw the arm (blue) and where it should be (orange); keep a simulated one moving."""
+        super().draw()
+        resting = time.monotonic() - self.still_since > _REST
+        if self.swinging and resting and "arm_simulator" in self.there:
+            self.still_since = time.monotonic()
+            self._turn = (self._turn + 1) % len(_TURNS)
+            x, y = _TURNS[self._turn]
+            self.ask(self._move, MoveArm.Request(x=x, y=y, duration=2.5), quiet=True)
+
+    def inject(self, word: str, processor: int) -> None:
+        """Break one processor, or heal all."""
+        kind = _FAULTS[word]
+        request = InjectFault.Request(kind=kind, element=-1, magnitude=0.5 * (word == "Corrupt"))
+        if kind != "clear":
+            request.processors = [processor]
+        self.ask(self._inject, request)
+
+    def reset(self) -> None:
+        """Leave a safe stop."""
+        self.ask(self._set, SetController.Request(reset=True))
+
+    def choose(self, controller: str) -> None:
+        """Change the controller while it runs."""
+        self.ask(self._set, SetController.Request(controller=controller))
+
+    def move(self, x: float, y: float) -> None:
+        """Move the end effector in a straight line, and leave it there."""
+        self.swinging = False
+        self.ask(self._move, MoveArm.Request(x=x, y=y))
 
 
 def _halt(status: FtStatus) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
 from kin_core.errors import StatusCode
+from kin_dashboard.markers import CUBE_CORNERS, CUBE_FACES
 from kin_dashboard.panel import Panel, View, put
 from kin_dashboard.style import GOOD, SERIES, WARN, WRONG, bar, chips, rgb, table
 from kin_ros.arrays import from_field
@@ -32,12 +33,6 @@ _MECHANISMS = (
 )
 #: Boxes that are drawn at most.
 _DRAWN = 20_000
-
-_CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
-_FACES = np.array(
-    [[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1],
-     [2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4], [1, 5, 7], [1, 7, 3]]
-)  # fmt: skip
 
 
 def along_curve(points: NDArray[np.float64], angles: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -66,6 +61,50 @@ def along_curve(points: NDArray[np.float64], angles: NDArray[np.bool_]) -> NDArr
     return order
 
 
+class _CuikView(View):
+    panel: CuikPanel
+
+    def __init__(self, panel: CuikPanel, gui: Any) -> None:
+        super().__init__(panel, gui)
+        self._variables: tuple[str, ...] = ()
+        self.mechanism = gui.add_dropdown("Mechanism", list(_MECHANISMS))
+        self.sigma = gui.add_slider("Box side [rad]", 0.01, 0.5, 0.01, 0.1)
+        self.button = gui.add_button("Solve")
+        self.button.on_click(lambda _: panel.solve(self.mechanism.value, float(self.sigma.value)))
+        self.stop = gui.add_button("Cancel", disabled=True)
+        self.stop.on_click(lambda _: panel.cancel())
+        self._progress = gui.add_html("")
+        self.curve = gui.add_slider("Walk the curve", 0.0, 1.0, 0.002, 0.0)
+        self.curve.on_update(lambda _: panel.walk(float(self.curve.value)))
+        self._figures = gui.add_html("")
+        self.axes = [gui.add_dropdown(f"Along {letter}", ("-",)) for letter in "xyz"]
+        for axis in self.axes:
+            axis.on_update(self._turned)
+
+    def _turned(self, event: Any) -> None:
+        if event.client is not None and self._variables:  # a person's choice, not our own update
+            x, y, z = (self._variables.index(axis.value) for axis in self.axes)
+            self.panel.show_axes((x, y, z))
+
+    def _name_axes(self, variables: tuple[str, ...]) -> None:
+        self._variables = ()  # no event is a person's choice while the names change
+        for axis, chosen in zip(self.axes, self.panel.axes, strict=True):
+            axis.options = variables
+            axis.value = variables[min(chosen, len(variables) - 1)]
+        self._variables = variables
+
+    def update(self) -> None:
+        super().update()
+        panel, manifold = self.panel, self.panel.manifold
+        self.stop.disabled = not panel.solving
+        put(self._progress, bar(panel.progress, panel.counters) if panel.solving else "")
+        put(self._figures, _figures(manifold) if manifold is not None else "")
+        if manifold is not None and manifold.variables:
+            variables = tuple(manifold.variables)
+            if variables != self._variables:
+                self._name_axes(variables)
+
+
 class CuikPanel(Panel):
     """Solves a mechanism with progress and cancel, and shows its solution set."""
 
@@ -73,6 +112,7 @@ class CuikPanel(Panel):
     title = "All solutions of a mechanism"
     about = "Each box may hold solutions; nothing lies outside them. Colours are components."
     node_names = ("kin_solvers",)
+    view_type = _CuikView
     place = (-1.95, 0.0, 0.0)
     scale = 0.25
     camera = ((0.6, -4.3, 1.9), (0.15, 0.0, 0.85))
@@ -101,7 +141,7 @@ class CuikPanel(Panel):
         self.hear("kin_solvers", Manifold, self._on_manifold)
         self._cover = f"{self.root}/cover"
         self.scene.add_frame(self._cover, show_axes=False, position=self.middle)
-        self._action = self.action_client(SolveManifold, "kin_solvers/solve_manifold")
+        self._action = self.node.act_on(SolveManifold, "kin_solvers/solve_manifold")
 
     def _on_manifold(self, message: Manifold) -> None:
         if self.manifold is None or list(message.variables) != list(self.manifold.variables):
@@ -202,7 +242,7 @@ class CuikPanel(Panel):
 
     def draw(self) -> None:
         """Draw the boxes of the chosen three variables, and the markers of the node."""
-        self.draw_markers()
+        super().draw()
         if not self._begun and self.present and self._action.server_is_ready():
             # An empty place tells nobody anything.
             self._begun = True
@@ -262,8 +302,8 @@ class CuikPanel(Panel):
             self._boxes.append(
                 self.scene.add_batched_meshes_simple(
                     f"{self._cover}/boxes",
-                    _CORNERS,
-                    _FACES,
+                    CUBE_CORNERS,
+                    CUBE_FACES,
                     np.tile([1.0, 0.0, 0.0, 0.0], (len(lower), 1)),
                     middle,
                     batched_scales=size,
@@ -276,7 +316,7 @@ class CuikPanel(Panel):
                 )
             )
         edges = np.array([[a, b] for a in range(8) for b in range(a) if bin(a ^ b).count("1") == 1])
-        frame = 2.0 * np.pi * self.scale * _CORNERS
+        frame = 2.0 * np.pi * self.scale * CUBE_CORNERS
         self._boxes.append(
             self.scene.add_line_segments(
                 f"{self._cover}/range", frame[edges], (150, 155, 165), thickness=0.008
@@ -290,53 +330,6 @@ class CuikPanel(Panel):
                 self._boxes.append(
                     self.scene.add_label(f"{self._cover}/axis_{letter}", name, position=tuple(spot))
                 )
-
-    def view(self, gui: Any) -> View:
-        """Make the widgets."""
-        return _CuikView(self, gui)
-
-
-class _CuikView(View):
-    def __init__(self, panel: CuikPanel, gui: Any) -> None:
-        self.panel = panel
-        self._variables: tuple[str, ...] = ()
-        self._notice = gui.add_html("")
-        self.mechanism = gui.add_dropdown("Mechanism", list(_MECHANISMS))
-        self.sigma = gui.add_slider("Box side [rad]", 0.01, 0.5, 0.01, 0.1)
-        self.button = gui.add_button("Solve")
-        self.button.on_click(lambda _: panel.solve(self.mechanism.value, float(self.sigma.value)))
-        self.stop = gui.add_button("Cancel", disabled=True)
-        self.stop.on_click(lambda _: panel.cancel())
-        self._progress = gui.add_html("")
-        self.curve = gui.add_slider("Walk the curve", 0.0, 1.0, 0.002, 0.0)
-        self.curve.on_update(lambda _: panel.walk(float(self.curve.value)))
-        self._figures = gui.add_html("")
-        self.axes = [gui.add_dropdown(f"Along {letter}", ("-",)) for letter in "xyz"]
-        for axis in self.axes:
-            axis.on_update(self._turned)
-
-    def _turned(self, event: Any) -> None:
-        if event.client is not None and self._variables:  # a person's choice, not our own update
-            x, y, z = (self._variables.index(axis.value) for axis in self.axes)
-            self.panel.show_axes((x, y, z))
-
-    def _name_axes(self, variables: tuple[str, ...]) -> None:
-        self._variables = ()  # no event is a person's choice while the names change
-        for axis, chosen in zip(self.axes, self.panel.axes, strict=True):
-            axis.options = variables
-            axis.value = variables[min(chosen, len(variables) - 1)]
-        self._variables = variables
-
-    def update(self) -> None:
-        panel, manifold = self.panel, self.panel.manifold
-        self.stop.disabled = not panel.solving
-        put(self._notice, panel.notice())
-        put(self._progress, bar(panel.progress, panel.counters) if panel.solving else "")
-        put(self._figures, _figures(manifold) if manifold is not None else "")
-        if manifold is not None and manifold.variables:
-            variables = tuple(manifold.variables)
-            if variables != self._variables:
-                self._name_axes(variables)
 
 
 def _figures(manifold: Manifold) -> str:

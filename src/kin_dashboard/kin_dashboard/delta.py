@@ -20,62 +20,11 @@ _PATIENCE = 5.0
 _SIZES = ("1 000", "10 000", "100 000", "300 000")
 
 
-class DeltaPanel(Panel):
-    """Shows the fleet of the demo and solves batches on request."""
-
-    key = "Delta"
-    title = "Delta robots"
-    about = "A fleet on pick-and-place cycles: every robot of it solved in one batch per tick."
-    node_names = ("gpu_kinematics",)
-    place = (1.95, 0.0, 0.0)
-    camera = ((1.2, -2.9, 1.9), (0.0, 0.0, 0.25))
-    marker_offset = (0.0, 0.0, 0.35)
-    marker_reach = 1.6
-    marker_bold = 1.5
-
-    def connect(self) -> None:
-        """Make the client."""
-        self._solve = self.client(SolveDelta, "gpu_kinematics/solve_delta")
-        self.last: tuple[int, int, float, float, str] | None = None
-        self._busy_until = 0.0
-
-    def draw(self) -> None:
-        """Draw the fleet."""
-        self.draw_markers()
-
-    def solve(self, count: int) -> None:
-        """Have the node solve the forward kinematics of random robots, all in one request."""
-        if time.monotonic() < self._busy_until:
-            return
-        angles = np.random.default_rng(count).uniform(-0.3, 0.9, 3 * count)
-        request = SolveDelta.Request(operation=SolveDelta.Request.FORWARD, count=count)
-        request.layout = DeltaBatch.SOA
-        request.data = to_field(angles, "float64")
-        start = time.monotonic()
-        self._busy_until = start + _PATIENCE
-
-        def answered(response: Any) -> None:
-            self._busy_until = 0.0
-            if response.count:
-                self.last = (
-                    response.count,
-                    response.failed,
-                    response.status.solve_time,
-                    time.monotonic() - start,
-                    response.backend,
-                )
-
-        self.ask(self._solve, request, answered)
-
-    def view(self, gui: Any) -> View:
-        """Make the widgets."""
-        return _DeltaView(self, gui)
-
-
 class _DeltaView(View):
+    panel: DeltaPanel
+
     def __init__(self, panel: DeltaPanel, gui: Any) -> None:
-        self.panel = panel
-        self._notice = gui.add_html("")
+        super().__init__(panel, gui)
         self._figures = gui.add_html("")
         self.size = gui.add_dropdown("Robots in a batch", list(_SIZES), initial_value=_SIZES[2])
         self.button = gui.add_button("Solve a batch")
@@ -83,8 +32,8 @@ class _DeltaView(View):
         self._answer = gui.add_html("")
 
     def update(self) -> None:
+        super().update()
         panel = self.panel
-        put(self._notice, panel.notice())
         told = panel.node.diagnosis("gpu_kinematics")
         rows = chosen(
             told,
@@ -110,3 +59,48 @@ class _DeltaView(View):
                 "Last batch",
             )
             put(self._answer, html)
+
+
+class DeltaPanel(Panel):
+    """Shows the fleet of the demo and solves batches on request."""
+
+    key = "Delta"
+    title = "Delta robots"
+    about = "A fleet on pick-and-place cycles: every robot of it solved in one batch per tick."
+    node_names = ("gpu_kinematics",)
+    view_type = _DeltaView
+    place = (1.95, 0.0, 0.0)
+    camera = ((1.2, -2.9, 1.9), (0.0, 0.0, 0.25))
+    marker_offset = (0.0, 0.0, 0.35)
+    marker_reach = 1.6
+    marker_bold = 1.5
+
+    def connect(self) -> None:
+        """Make the client."""
+        self._solve = self.node.ask_of(SolveDelta, "gpu_kinematics/solve_delta")
+        self.last: tuple[int, int, float, float, str] | None = None
+        self._busy_until = 0.0
+
+    def solve(self, count: int) -> None:
+        """Have the node solve the forward kinematics of random robots, all in one request."""
+        if time.monotonic() < self._busy_until:
+            return
+        angles = np.random.default_rng(count).uniform(-0.3, 0.9, 3 * count)
+        request = SolveDelta.Request(operation=SolveDelta.Request.FORWARD, count=count)
+        request.layout = DeltaBatch.SOA
+        request.data = to_field(angles, "float64")
+        start = time.monotonic()
+        self._busy_until = start + _PATIENCE
+
+        def answered(response: Any) -> None:
+            self._busy_until = 0.0
+            if response.count:
+                self.last = (
+                    response.count,
+                    response.failed,
+                    response.status.solve_time,
+                    time.monotonic() - start,
+                    response.backend,
+                )
+
+        self.ask(self._solve, request, answered)

@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 from visualization_msgs.msg import Marker, MarkerArray
 
-from kin_core.rotations import quaternion_to_matrix
+from kin_core.rotations import matrix_to_quaternion, quaternion_to_matrix
 from kin_core.texts import shortened
 
-__all__ = ["MarkerScene"]
+__all__ = ["CUBE_CORNERS", "CUBE_FACES", "MarkerScene"]
 
 Array = NDArray[np.float64]
 
 #: Unit solids, scaled per instance.
-_CUBE_CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
-_CUBE_FACES = np.array(
+CUBE_CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+CUBE_FACES = np.array(
     [
         [0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1],
         [2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4], [1, 5, 7], [1, 7, 3],
@@ -60,20 +60,14 @@ def _sphere(rings: int = 10, sides: int = 16) -> tuple[Array, NDArray[np.int64]]
     return points.reshape(-1, 3), np.array(faces)
 
 
+#: What a marker is drawn as: name of the batch, vertices and faces.
 _SOLIDS = {
-    Marker.CUBE: (_CUBE_CORNERS, _CUBE_FACES),
-    Marker.CUBE_LIST: (_CUBE_CORNERS, _CUBE_FACES),
-    Marker.SPHERE: _sphere(),
-    Marker.SPHERE_LIST: _sphere(),
-    Marker.CYLINDER: _cylinder(),
+    Marker.CUBE: ("cubes", CUBE_CORNERS, CUBE_FACES),
+    Marker.SPHERE: ("spheres", *_sphere()),
+    Marker.CYLINDER: ("cylinders", *_cylinder()),
 }
-_SOLID_NAMES = {
-    Marker.CUBE: "cubes",
-    Marker.CUBE_LIST: "cubes",
-    Marker.SPHERE: "spheres",
-    Marker.SPHERE_LIST: "spheres",
-    Marker.CYLINDER: "cylinders",
-}
+#: Lists are many of one kind.
+_ELEMENTS = {Marker.CUBE_LIST: Marker.CUBE, Marker.SPHERE_LIST: Marker.SPHERE}
 
 
 def _points(points: Iterable[Any]) -> Array:
@@ -184,8 +178,7 @@ class _Batches:
         self._scale = scale
         self._bold = bold
         self._centre = centre
-        self._solids: dict[str, list[tuple[Any, ...]]] = {}
-        self._meshes: dict[str, tuple[Array, NDArray[np.int64]]] = {}
+        self._solids: dict[int, list[tuple[Any, ...]]] = {}
         self._lines: dict[float, list[tuple[Array, Array]]] = {}
         self._points: dict[float, list[tuple[Array, Array]]] = {}
         self._single: list[tuple[str, str, dict[str, Any]]] = []
@@ -199,7 +192,7 @@ class _Batches:
         size *= self._scale * self._bold
         if not (np.isfinite(origin).all() and np.isfinite(size).all()):
             return
-        if marker.type in (Marker.CUBE, Marker.SPHERE, Marker.CYLINDER):
+        if marker.type in _SOLIDS:
             self._solid(marker.type, origin[None], rotation, size, [_colour(marker.color)])
             return
         if marker.type == Marker.TEXT_VIEW_FACING:
@@ -222,8 +215,8 @@ class _Batches:
             return
         points = self._scale * (points @ rotation.T) + origin
         colours = self._colours(marker, len(good), good)
-        if marker.type in (Marker.CUBE_LIST, Marker.SPHERE_LIST):
-            self._solid(marker.type, points, rotation, size, colours)
+        if marker.type in _ELEMENTS:
+            self._solid(_ELEMENTS[marker.type], points, rotation, size, colours)
         elif marker.type == Marker.LINE_STRIP:
             self._line(size[0], points[:-1], points[1:], colours[:-1], colours[1:])
         elif marker.type in (Marker.LINE_LIST, Marker.ARROW):
@@ -255,10 +248,8 @@ class _Batches:
         return np.tile(np.array(_colour(marker.color), dtype=float), (int(good.sum()), 1))
 
     def _solid(self, kind: int, origins: Array, rotation: Array, size: Array, colours: Any) -> None:
-        name = _SOLID_NAMES[kind]
-        self._meshes[name] = _SOLIDS[kind]
-        wxyz = _wxyz(rotation)
-        self._solids.setdefault(name, []).append((origins, wxyz, size, np.asarray(colours)))
+        wxyz = np.roll(matrix_to_quaternion(rotation), 1)
+        self._solids.setdefault(kind, []).append((origins, wxyz, size, np.asarray(colours)))
 
     def _line(self, width: float, start: Array, end: Array, first: Array, last: Array) -> None:
         if len(start):
@@ -270,42 +261,32 @@ class _Batches:
 
     def finished(self) -> Iterable[tuple[str, str, dict[str, Any]]]:
         """Each batch: its name, what it is, and what viser wants to know."""
-        for name, parts in self._solids.items():
-            vertices, faces = self._meshes[name]
-            count = [len(part[0]) for part in parts]
+        for kind, parts in self._solids.items():
+            name, vertices, faces = _SOLIDS[kind]
+            origins, wxyzs, sizes, colours = zip(*parts, strict=True)
+            count = [len(each) for each in origins]
+            tints = np.concatenate(colours)
             yield (
                 name,
                 "solids",
                 {
                     "vertices": vertices,
                     "faces": faces,
-                    "batched_positions": np.concatenate([part[0] for part in parts]),
-                    "batched_wxyzs": np.repeat(np.array([p[1] for p in parts]), count, axis=0),
-                    "batched_scales": np.repeat(np.array([p[2] for p in parts]), count, axis=0),
-                    "batched_colors": _bytes(np.concatenate([part[3] for part in parts])[:, :3]),
-                    "batched_opacities": np.concatenate([part[3] for part in parts])[:, 3],
+                    "batched_positions": np.concatenate(origins),
+                    "batched_wxyzs": np.repeat(np.array(wxyzs), count, axis=0),
+                    "batched_scales": np.repeat(np.array(sizes), count, axis=0),
+                    "batched_colors": _bytes(tints[:, :3]),
+                    "batched_opacities": tints[:, 3],
                 },
             )
-        for width, lines in self._lines.items():
-            yield (
-                f"lines_{width:g}".replace(".", "_"),
-                "lines",
-                {
-                    "points": np.concatenate([part[0] for part in lines]),
-                    "colors": _bytes(np.concatenate([part[1] for part in lines])),
-                    "thickness": width,
-                },
-            )
-        for width, clouds in self._points.items():
-            yield (
-                f"points_{width:g}".replace(".", "_"),
-                "points",
-                {
-                    "points": np.concatenate([part[0] for part in clouds]),
-                    "colors": _bytes(np.concatenate([part[1] for part in clouds])),
-                    "point_size": width,
-                },
-            )
+        for what, key, batches in (
+            ("lines", "thickness", self._lines),
+            ("points", "point_size", self._points),
+        ):
+            for width, group in batches.items():
+                points, tints = (np.concatenate(each) for each in zip(*group, strict=True))
+                name = f"{what}_{width:g}".replace(".", "_")
+                yield name, what, {"points": points, "colors": _bytes(tints), key: width}
         yield from self._single
 
 
@@ -329,10 +310,3 @@ def _rotation(marker: Marker) -> Array:
     if not np.isfinite(length) or length < 1e-9:
         return np.eye(3)
     return np.asarray(quaternion_to_matrix(quaternion / length))
-
-
-def _wxyz(rotation: Array) -> Array:
-    from kin_core.rotations import matrix_to_quaternion
-
-    x, y, z, w = matrix_to_quaternion(rotation)
-    return np.array([w, x, y, z])

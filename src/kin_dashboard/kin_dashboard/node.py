@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import socket
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from kin_interfaces.msg import NodeState, StackState
 from rclpy.action import ActionClient
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from kin_core.errors import KinError
 from kin_core.texts import shortened
@@ -30,7 +31,7 @@ from kin_dashboard.style import IDLE, WARN, WRONG
 from kin_dashboard.tower import TowerPanel
 from kin_ros.failures import Guarded
 from kin_ros.node import KinNode, run
-from kin_ros.qos import LATCHED
+from kin_ros.qos import LATCHED, profile
 
 __all__ = ["Dashboard", "free_port", "main"]
 
@@ -135,31 +136,27 @@ class Dashboard(KinNode[DashboardParameters]):
         latched = bool(offered) and all(
             info.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for info in offered
         )
-        return QoSProfile(
-            depth=2,
-            reliability=ReliabilityPolicy.RELIABLE if latched else ReliabilityPolicy.BEST_EFFORT,
-            durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
-        )
+        return profile(2, reliable=latched, latched=latched)
 
     def diagnosis(self, node: str) -> dict[str, str]:
         """The last diagnostics of a node as keys and values; empty if there are none."""
-        found = self.diagnoses.get(node)
-        if found is None or time.monotonic() - found[0] > 5.0:
-            return {}
-        return {item.key: item.value for item in found[1].values}
+        status = self._last_status(node)
+        return {} if status is None else {item.key: item.value for item in status.values}
 
     def complaint(self, node: str) -> tuple[str, str]:
         """What a node's diagnostics warn of, such as a refused target, and its colour."""
-        found = self.diagnoses.get(node)
-        if found is None or time.monotonic() - found[0] > 5.0:
-            return "", IDLE
-        status = found[1]
-        if status.level == DiagnosticStatus.OK:
+        status = self._last_status(node)
+        if status is None or status.level == DiagnosticStatus.OK:
             return "", IDLE
         colour = WARN if status.level == DiagnosticStatus.WARN else WRONG
         return shortened(f"{node}: {status.message}", 300), colour
 
     # Inside ------------------------------------------------------------------------------------
+
+    def _last_status(self, node: str) -> DiagnosticStatus | None:
+        """The last diagnostics of a node, unless they are old."""
+        seen, status = self.diagnoses.get(node, (-math.inf, None))
+        return status if time.monotonic() - seen <= 5.0 else None
 
     def _refused(self, why: str) -> None:
         """Somebody who may not use the page asked for it; called in the server's thread."""

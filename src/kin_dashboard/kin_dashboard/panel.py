@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from rclpy.action import ActionClient
 from visualization_msgs.msg import Marker, MarkerArray
 
 from kin_core.errors import StatusCode
@@ -73,20 +72,32 @@ def put(handle: Any, html: str) -> None:
 
 
 class View:
-    """One browser's widgets of a panel."""
+    """One browser's widgets of a panel; the first is the panel's sentence."""
+
+    def __init__(self, panel: Any, gui: Any) -> None:
+        """Make the widgets.
+
+        Args:
+            panel: Whose data they show.
+            gui: Where they are made.
+        """
+        self.panel = panel
+        self._notice = gui.add_html("")
 
     def update(self) -> None:
         """Bring the widgets up to date; called only while the panel is shown."""
+        put(self._notice, self.panel.notice())
 
 
 class Panel:
     """One system: its data, its requests, its place in the scene."""
 
-    #: Word on the button, heading, and the nodes that make up the system.
+    #: Word on the button, heading, the nodes that make up the system, and its widgets.
     key: ClassVar[str] = ""
     title: ClassVar[str] = ""
     about: ClassVar[str] = ""
     node_names: ClassVar[tuple[str, ...]] = ()
+    view_type: ClassVar[type[View]] = View
     #: Where its place is in the scene [m], and how large its drawing is shown there.
     place: ClassVar[tuple[float, float, float]] = (0.0, 0.0, 0.0)
     scale: ClassVar[float] = 1.0
@@ -144,11 +155,13 @@ class Panel:
         """Subscribe and make clients."""
 
     def draw(self) -> None:
-        """Bring the 3D objects up to date."""
+        """Bring the 3D objects up to date; here those of the node's markers."""
+        for drawing in self.scenes.values():
+            drawing.draw()
 
     def view(self, gui: Any) -> View:
         """Make one browser's widgets."""
-        raise NotImplementedError
+        return self.view_type(self, gui)
 
     # What a panel uses -------------------------------------------------------------------------
 
@@ -181,14 +194,6 @@ class Panel:
         voice = Voice(self, node, message)
         self._voices.append(voice)
         return voice
-
-    def client(self, service: type, name: str) -> Any:
-        """A client of a service, released with the node's other resources."""
-        return self.node.ask_of(service, name)
-
-    def action_client(self, action: type, name: str) -> ActionClient:
-        """A client of an action."""
-        return self.node.act_on(action, name)
 
     def ask(
         self,
@@ -303,8 +308,3 @@ class Panel:
 
     def saw_markers(self, message: MarkerArray) -> None:
         """Look at markers before they are drawn."""
-
-    def draw_markers(self) -> None:
-        """Draw what has changed."""
-        for drawing in self.scenes.values():
-            drawing.draw()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped
 from kin_interfaces.msg import HierGoal, HierProblem
 from kin_interfaces.srv import Decompose, LoadLinkage, SolveHierIK
 from sensor_msgs.msg import JointState
@@ -18,6 +17,42 @@ from kin_dashboard.style import GOOD, WRONG, chosen, legend, table
 __all__ = ["TowerPanel"]
 
 
+class _TowerView(View):
+    panel: TowerPanel
+
+    def __init__(self, panel: TowerPanel, gui: Any) -> None:
+        super().__init__(panel, gui)
+        self._names = tuple(panel.grips)
+        self.link = gui.add_dropdown("Plate to drag", _choices(self._names))
+        self.link.on_update(lambda _: panel.grab(self.link.value))
+        gui.add_button("Let go").on_click(lambda _: panel.release())
+        gui.add_html(
+            legend(
+                [
+                    ("real links", "#333333", "hinges and bars that exist"),
+                    ("virtual links", "#7570B3", "joints that exist in the computer only"),
+                    ("task met", GOOD, "closure or goal within its tolerance"),
+                    ("task not met", WRONG, "closure or goal that is missed"),
+                ]
+            )
+        )
+        self._figures = gui.add_html("")
+        self.button = gui.add_button("Solve to convergence")
+        self.button.on_click(lambda _: panel.solve())
+        gui.add_button("Decompose").on_click(lambda _: panel.decompose())
+        self.blocks = gui.add_slider("Blocks", 1, 40, 1, 15)
+        gui.add_button("Load a tower").on_click(lambda _: panel.load(int(self.blocks.value)))
+
+    def update(self) -> None:
+        super().update()
+        panel = self.panel
+        names = tuple(panel.grips)
+        if names != self._names:
+            self._names = names
+            self.link.options = _choices(names)
+        put(self._figures, _figures(panel))
+
+
 class TowerPanel(Panel):
     """Drags links of the loaded linkage and shows how well every task is met."""
 
@@ -25,6 +60,7 @@ class TowerPanel(Panel):
     title = "Large closed-chain linkage"
     about = "A tower of closed loops, solved level by level. Choose a plate and drag its handle."
     node_names = ("hier_ik",)
+    view_type = _TowerView
     place = (3.8, 4.0, 0.0)
     scale = 0.165
     camera = ((0.9, -3.6, 1.4), (0.0, 0.0, 1.0))
@@ -40,13 +76,12 @@ class TowerPanel(Panel):
         self.pulled: set[str] = set()
         #: Position of each link that can be dragged, by name [m].
         self.grips: dict[str, np.ndarray] = {}
-        self._drag = self.tell("hier_ik", PoseStamped)
         self._goal = self.tell("hier_ik", HierGoal)
         self.hear("hier_ik", JointState, self._on_real, "/joint_states")
         self.hear("hier_ik", JointState, self._on_virtual, "virtual_joint_states")
-        self._solve = self.client(SolveHierIK, "hier_ik/solve")
-        self._decompose = self.client(Decompose, "hier_ik/decompose")
-        self._load = self.client(LoadLinkage, "hier_ik/load")
+        self._solve = self.node.ask_of(SolveHierIK, "hier_ik/solve")
+        self._decompose = self.node.ask_of(Decompose, "hier_ik/decompose")
+        self._load = self.node.ask_of(LoadLinkage, "hier_ik/load")
         self.handle = DragHandle(
             self.scene,
             f"{self.root}/handle",
@@ -72,13 +107,10 @@ class TowerPanel(Panel):
         if link not in self.grips:
             self.say("Choose a plate first.")
             return
-        message = PoseStamped()
-        message.header.stamp = self.node.get_clock().now().to_msg()
-        message.header.frame_id = f"{link}/position"
-        where = message.pose.position
+        message = HierGoal(link=link, kind="position", priority=-1)
+        where = message.target.position
         where.x, where.y, where.z = (float(v) for v in position)
-        message.pose.orientation.w = 1.0
-        self._drag.publish(message)
+        self._goal.publish(message)
         self.pulled.add(link)
         self.say(f"{link} is pulled to ({where.x:.2f}, {where.y:.2f}, {where.z:.2f}) m")
 
@@ -139,47 +171,8 @@ class TowerPanel(Panel):
 
     def draw(self) -> None:
         """Draw the linkage."""
-        self.draw_markers()
+        super().draw()
         self._follow()
-
-    def view(self, gui: Any) -> View:
-        """Make the widgets."""
-        return _TowerView(self, gui)
-
-
-class _TowerView(View):
-    def __init__(self, panel: TowerPanel, gui: Any) -> None:
-        self.panel = panel
-        self._notice = gui.add_html("")
-        self._names = tuple(panel.grips)
-        self.link = gui.add_dropdown("Plate to drag", _choices(self._names))
-        self.link.on_update(lambda _: panel.grab(self.link.value))
-        gui.add_button("Let go").on_click(lambda _: panel.release())
-        gui.add_html(
-            legend(
-                [
-                    ("real links", "#333333", "hinges and bars that exist"),
-                    ("virtual links", "#7570B3", "joints that exist in the computer only"),
-                    ("task met", GOOD, "closure or goal within its tolerance"),
-                    ("task not met", WRONG, "closure or goal that is missed"),
-                ]
-            )
-        )
-        self._figures = gui.add_html("")
-        self.button = gui.add_button("Solve to convergence")
-        self.button.on_click(lambda _: panel.solve())
-        gui.add_button("Decompose").on_click(lambda _: panel.decompose())
-        self.blocks = gui.add_slider("Blocks", 1, 40, 1, 15)
-        gui.add_button("Load a tower").on_click(lambda _: panel.load(int(self.blocks.value)))
-
-    def update(self) -> None:
-        panel = self.panel
-        names = tuple(panel.grips)
-        if names != self._names:
-            self._names = names
-            self.link.options = _choices(names)
-        put(self._notice, panel.notice())
-        put(self._figures, _figures(panel))
 
 
 def _choices(names: tuple[str, ...]) -> list[str]:

@@ -6,7 +6,6 @@ import http.client
 import shutil
 import socket
 import threading
-from collections import deque
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -352,28 +351,19 @@ def test_a_real_browser_on_another_site_is_kept_out_and_on_its_own_page_let_in(d
 # Messages from any thread -------------------------------------------------------------------------
 
 
-class Watched(deque):
-    """A queue of waiters that notes which threads walk it."""
-
-    def __init__(self, *items):
-        super().__init__(*items)
-        self.walked_by = set()
-
-    def __iter__(self):
-        self.walked_by.add(threading.get_ident())
-        return super().__iter__()
-
-
-def test_waiters_of_a_message_are_touched_by_the_loops_own_thread_alone(door):
+def test_events_are_set_by_the_loops_own_thread_alone(door, monkeypatch):
     """viser's own event is set from the pushing thread too: "deque mutated during iteration"."""
     own = f"http://127.0.0.1:{door.port}"
-    buffer = door._websock_server.get_message_buffer()
-    assert isinstance(buffer.message_event, LoopEvent)
+    setters = set()
+    usual = asyncio.Event.set
+
+    def noted(event):
+        setters.add(threading.current_thread())
+        usual(event)
+
     with open_socket(door.port, own) as page:
         page.recv(timeout=20)
-        waiters = Watched(buffer.message_event._waiters)
-        loop = door._websock_server._background_event_loop
-        loop.call_soon_threadsafe(setattr, buffer.message_event, "_waiters", waiters)
+        monkeypatch.setattr(asyncio.Event, "set", noted)
 
         def hammer(name):
             for i in range(300):
@@ -389,8 +379,8 @@ def test_waiters_of_a_message_are_touched_by_the_loops_own_thread_alone(door):
         while b"/last2" not in seen:
             seen = _unpacked(page.recv(timeout=20))
         assert len(last) == 3
-        home = [t.ident for t in threading.enumerate() if t is door._websock_server._server_thread]
-        assert waiters.walked_by <= set(home)
+    assert len(setters) == 1
+    assert setters.isdisjoint([*threads, threading.current_thread()])
 
 
 def _unpacked(data):
@@ -400,21 +390,19 @@ def _unpacked(data):
     return zstandard.ZstdDecompressor().decompress(data[16 : 16 + size], max_output_size=1 << 24)
 
 
-def test_the_event_of_asyncio_itself_is_walked_by_the_one_who_pushes():
+def test_the_event_of_asyncio_itself_is_set_by_the_one_who_pushes():
     """Fails when viser no longer needs what is mended above."""
     loop = asyncio.new_event_loop()
     base = _infra.AsyncMessageBuffer.__mro__[1]
-    buffer = base(loop, persistent_messages=True)
-    waiters = buffer.message_event._waiters = Watched()
-    buffer.message_event.set()
-    assert threading.get_ident() in waiters.walked_by
-    mended = _infra.AsyncMessageBuffer(loop, persistent_messages=True)
-    waiters = mended.message_event._waiters = Watched()
-    mended.message_event.set()
-    assert not waiters.walked_by
-    loop.run_until_complete(_set_inside(mended.message_event))
-    assert waiters.walked_by
-    assert mended.message_event.is_set()
+    event = base(loop, persistent_messages=True).message_event
+    event.set()
+    assert event.is_set()
+    mended = _infra.AsyncMessageBuffer(loop, persistent_messages=True).message_event
+    assert isinstance(mended, LoopEvent)
+    mended.set()
+    assert not mended.is_set()
+    loop.run_until_complete(_set_inside(mended))
+    assert mended.is_set()
     loop.close()
 
 

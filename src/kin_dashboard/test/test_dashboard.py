@@ -433,10 +433,7 @@ def test_a_simulated_arm_is_kept_moving_and_a_real_one_never_is():
     class Stub(ControllerPanel):
         def __init__(self, there):
             self.swinging, self._turn, self.still_since, self._move = True, 0, 0.0, None
-            self.there = there
-
-        def draw_markers(self):
-            return None
+            self.there, self.scenes = there, {}
 
         def ask(self, client, request, **_):
             asked.append((request.x, request.y))

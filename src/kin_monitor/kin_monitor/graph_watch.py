@@ -6,6 +6,7 @@ node is asked for its lifecycle state several times a second; what counts is its
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -23,20 +24,6 @@ __all__ = ["GraphWatch", "resolve_name"]
 def resolve_name(name: str, namespace: str) -> str:
     """The full name of a node that is named relative to a namespace."""
     return name if name.startswith("/") else f"{namespace.rstrip('/')}/{name}"
-
-
-def _level(raw: Any) -> int:
-    """A diagnostic level as a number; rclpy gives a byte."""
-    return raw[0] if isinstance(raw, bytes) else int(raw)
-
-
-class _Question:
-    """One open request for a node's state."""
-
-    def __init__(self, client: Any, now: float) -> None:
-        self.client = client
-        self.asked = now
-        self.future = client.call_async(GetState.Request())
 
 
 class GraphWatch:
@@ -63,13 +50,14 @@ class GraphWatch:
         self.tracker = HealthTracker(sorted(names), silence)
         self._group = ReentrantCallbackGroup()
         self._clients: dict[str, Any] = {}
-        self._open: dict[str, _Question] = {}
+        #: When each node was asked [s], and the answer to come.
+        self._open: dict[str, tuple[float, Any]] = {}
 
     def heard(self, message: DiagnosticArray) -> None:
         """Take a message of /diagnostics."""
         now = time.monotonic()
         for status in message.status:
-            self.tracker.diagnosed(status.name, _level(status.level), status.message, now)
+            self.tracker.diagnosed(status.name, status.level[0], status.message, now)
 
     def poll(self) -> StackView:
         """Look at the graph, ask every node for its state, and judge."""
@@ -83,10 +71,6 @@ class GraphWatch:
         for name in set(self._clients) - names:
             self._forget(name)
         return self.tracker.view(now)
-
-    def view(self) -> StackView:
-        """Judge without looking again."""
-        return self.tracker.view(time.monotonic())
 
     def close(self) -> None:
         """Release the clients."""
@@ -108,22 +92,19 @@ class GraphWatch:
                 GetState, f"{name}/get_state", callback_group=self._group
             )
         client = self._clients[name]
-        question = self._open.get(name)
-        if question is not None and now - question.asked < self.tracker.silence:
+        asked, waiting = self._open.get(name, (-math.inf, None))
+        if now - asked < self.tracker.silence:
             return
-        if question is not None:
-            client.remove_pending_request(question.future)
+        if waiting is not None:
+            client.remove_pending_request(waiting)
             del self._open[name]
-        if not client.service_is_ready():
-            return
-        self.tracker.managed(name)
-        question = _Question(client, now)
-        self._open[name] = question
-        question.future.add_done_callback(lambda future: self._answered(name, future))
+        if client.service_is_ready():
+            self.tracker.managed(name)
+            self._open[name] = (now, client.call_async(GetState.Request()))
+            self._open[name][1].add_done_callback(lambda future: self._answered(name, future))
 
     def _answered(self, name: str, future: Any) -> None:
-        question = self._open.get(name)
-        if question is not None and question.future is future:
+        if self._open.get(name, (0.0, None))[1] is future:
             del self._open[name]
         if not future.cancelled() and future.exception() is None:
             self.tracker.answered(name, future.result().current_state.label, time.monotonic())

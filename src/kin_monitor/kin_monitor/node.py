@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -54,8 +55,9 @@ class StackMonitor(KinNode[MonitorParameters]):
         self._published = ()
 
     def cleanup(self) -> None:
-        """Release the clients."""
+        """Release the clients, and the state file."""
         self.watch.close()
+        self._forget_state()
 
     def _look(self) -> None:
         view = self.watch.poll()
@@ -71,6 +73,27 @@ class StackMonitor(KinNode[MonitorParameters]):
         if essence != self._published or now - self._published_at >= _HEARTBEAT:
             self._published, self._published_at = essence, now
             self._state.publish(self._message(view))
+            self._write_state(view)
+
+    def _write_state(self, view: StackView) -> None:
+        """Say in the state file, if there is one, how the stack is; readers see whole lines."""
+        file = Path(self.parameters.state_file)
+        if not file.name:
+            return
+        draft = file.with_name(f"{file.name}.new")
+        try:
+            words = " ".join(view.message.split())
+            draft.write_text(f"{'ready' if view.ready else 'not ready'}: {words}\n")
+            draft.replace(file)
+        except OSError as error:
+            self.get_logger().error(
+                f"{file} cannot be written: {error.strerror}", throttle_duration_sec=60.0
+            )
+
+    def _forget_state(self) -> None:
+        """Leave no state file that nobody keeps up to date."""
+        if self.parameters.state_file:
+            Path(self.parameters.state_file).unlink(missing_ok=True)
 
     def _log_change(self, view: StackView) -> None:
         """Log when the stack becomes ready or is so no more, not each step on the way."""

@@ -33,6 +33,12 @@ class MonitorParameters(ParameterSet):
     silence: float = parameter(
         1.5, "longest time without a sign of life [s]", minimum=0.1, maximum=3600.0, read_only=True
     )
+    state_file: str = parameter(
+        "",
+        "file that says in one line whether the stack is ready, written once a second or more, for "
+        "health checks; empty: no file",
+        read_only=True,
+    )
 
     def check(self) -> None:
         """The silence must be longer than the time between two questions."""

@@ -161,3 +161,21 @@ def test_parameters_are_refused(ros, parameters):
 
     with pytest.raises((InvalidInput, AssertionError)):
         ros.add(StackMonitor, parameters)
+
+
+def test_the_state_file_follows_the_stack(ros, tmp_path):
+    file = tmp_path / "state"
+    ros.add(StackMonitor, {"expected": ["sub/stack_monitor"], "state_file": str(file)})
+    wait_until(file.exists, 20.0, "the file")
+    assert file.read_text() == "not ready: 1 of 2 nodes ready; /sub/stack_monitor is missing\n"
+    other = start_other(ros, "/sub")
+    wait_until(lambda: file.read_text().startswith("ready: 2 of 2"), 60.0, "ready")
+    other.kill()
+    wait_until(lambda: file.read_text().startswith("not ready:"), 60.0, "not ready")
+    written = file.stat().st_mtime
+    wait_until(lambda: file.stat().st_mtime > written, 20.0, "a heartbeat")
+
+
+def test_a_state_file_that_cannot_be_written_stops_nothing(ros, tmp_path):
+    ros.add(StackMonitor, {"state_file": str(tmp_path / "missing" / "state")})
+    assert check(ros).ready

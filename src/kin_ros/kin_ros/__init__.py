@@ -1,6 +1,6 @@
 """What the kinstack nodes share: the lifecycle node and all that stands around it."""
 
-import importlib.metadata
+from kin_core.versions import version_of
 
 __all__ = [
     "answers",
@@ -12,18 +12,22 @@ __all__ = [
     "entry",
     "executor",
     "failures",
+    "frames",
     "lifecycle",
     "markers",
     "messages",
+    "moveit",
     "node",
     "parameter_service",
     "parameters",
     "poses",
     "qos",
     "requests",
+    "robot_state",
+    "robot_state_node",
     "run",
     "status",
     "worker",
 ]
 
-__version__ = importlib.metadata.version(__name__)
+__version__ = version_of(__name__)

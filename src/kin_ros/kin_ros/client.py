@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import rclpy
@@ -18,13 +19,19 @@ from rclpy.signals import SignalHandlerOptions
 from kin_core.errors import SolveTimeout, Unreachable
 from kin_ros.executor import make_executor
 
-__all__ = ["Client", "open_client"]
+__all__ = ["Client", "foreign_memory", "open_client"]
 
 #: A participant that was missed when it came is heard of again after three seconds [s].
 _DISCOVERY = 4.0
 
 #: Given to a listener that cannot be asked whether it knows its publisher [s].
 _MOMENT = 0.5
+
+#: An answer that takes longer [s] makes one ask whether it can come at all.
+_DOUBT = 5.0
+
+#: Where Fast DDS shares memory.
+_SHARED = Path("/dev/shm")  # noqa: S108 (looked at, never written to)
 
 #: The middleware's name of a node that has not told its name yet.
 _NAMELESS = "_NODE_NAME_UNKNOWN_"
@@ -83,9 +90,14 @@ class Client:
             self.spin_until(lambda: bool(self._ordinary()), left, stop)
             raise Unreachable(self._absent(service, kind))
         future = client.call_async(request)
-        if not self.spin_until(future.done, timeout, stop):
-            client.remove_pending_request(future)
-            raise SolveTimeout(f"{service} did not answer within {timeout:g} s")
+        if not self.spin_until(future.done, min(timeout, _DOUBT), stop):
+            hint = foreign_memory()
+            if hint and timeout > _DOUBT:
+                self.node.get_logger().warning(f"no answer of {service} yet: {hint}")
+            if not self.spin_until(future.done, timeout - _DOUBT, stop):
+                client.remove_pending_request(future)
+                late = f"{service} did not answer within {timeout:g} s"
+                raise SolveTimeout(f"{late}: {hint}" if hint else late)
         return future.result()
 
     def services(self) -> dict[str, list[str]]:
@@ -151,6 +163,37 @@ class Client:
             listing = ", ".join(sorted(ordinary)[:20])
             return f"there is no service {service}; there are {listing}"
         return f"there is no service {service}, nor any other; is the stack running?"
+
+
+def foreign_memory(folder: Path = _SHARED) -> str:
+    """Why answers may be lost: programs of other users, who share no memory with this one.
+
+    They are discovered, their services are there, and no data comes.
+
+    Args:
+        folder: Where the system keeps shared memory.
+
+    Returns:
+        A sentence; empty if that cannot be the reason.
+    """
+    reach = os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE", "").upper()
+    transports = os.environ.get("FASTDDS_BUILTIN_TRANSPORTS", "").upper()
+    # With LOCALHOST the middleware chooses the transports by itself, memory among them.
+    if reach != "LOCALHOST" and transports.startswith("UDP"):
+        return ""
+    owners = set()
+    for path in folder.glob("fastrtps_port*"):
+        with contextlib.suppress(OSError):
+            owners.add(path.stat().st_uid)
+    others = sorted(owners - {os.geteuid()})
+    if not others:
+        return ""
+    names = ", ".join(str(owner) for owner in others)
+    return (
+        f"ROS programs of other users run here (uid {names}; yours is {os.geteuid()}), and"
+        " different users share no memory. If it is one of theirs, be the same user, or set"
+        " ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET FASTDDS_BUILTIN_TRANSPORTS=UDPv4 for this command"
+    )
 
 
 def _is_plumbing(service: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import socket
 import threading
 import time
 from collections import deque
@@ -40,9 +41,14 @@ def percentiles(samples: list[float]) -> tuple[float, float, float]:
 
 
 class Diagnostics:
-    """Collects figures from any thread; publishes them at 1 Hz."""
+    """Collects figures from any thread; publishes them at 1 Hz.
+
+    Attributes:
+        hardware_id: What the figures are of: a robot, or the machine that the node runs on.
+    """
 
     def __init__(self, node: Node, period: float = 1.0) -> None:
+        self.hardware_id = socket.gethostname()
         self._node = node
         self._lock = threading.Lock()
         self._times: dict[str, deque[float]] = {}
@@ -141,7 +147,7 @@ class Diagnostics:
             level=level,
             name=self._node.get_fully_qualified_name(),
             message=message,
-            hardware_id="kinstack",
+            hardware_id=self.hardware_id,
             values=[KeyValue(key=k, value=v) for k, v in values.items()],
         )
 

@@ -31,7 +31,7 @@ from rclpy.waitable import NumberOfEntities
 
 from kin_ros.bets import Bet
 
-__all__ = ["LeanExecutor", "make_executor"]
+__all__ = ["INSIDE", "LeanExecutor", "make_executor"]
 
 _BET = Bet(
     name="lean executor",
@@ -39,7 +39,7 @@ _BET = Bet(
 )
 
 #: What of rclpy's executor this one rests on; rclpy calls none of it public.
-_INSIDE = (
+INSIDE = (
     *("_context", "_guard", "_sigint_gc", "_is_shutdown", "_wait_for_ready_callbacks"),
     *("_take_timer", "_take_subscription", "_take_client", "_take_service"),
     *("_take_guard_condition", "_take_waitable"),
@@ -63,7 +63,7 @@ def make_executor(context: Context | None = None) -> SingleThreadedExecutor:
     """Return a lean executor, or rclpy's own, with a warning, where rclpy is another than known."""
     executor = SingleThreadedExecutor(context=context)
     guard = getattr(executor, "_guard", None)
-    if not _BET.holds((executor, *_INSIDE), (guard, "_executor_triggered")):
+    if not _BET.holds((executor, *INSIDE), (guard, "_executor_triggered")):
         return executor
     executor.shutdown()
     return LeanExecutor(context=context)

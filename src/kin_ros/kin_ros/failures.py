@@ -15,9 +15,6 @@ from kin_ros.diagnostics import Diagnostics
 
 __all__ = ["FailureLog", "Guarded", "Reporter"]
 
-#: The same failure is logged again after so long, with a count of those in between [s].
-_LOG_PAUSE = 5.0
-
 #: Failures that are remembered so that they are not logged at every tick.
 _REMEMBERED = 100
 
@@ -71,11 +68,18 @@ class Guarded:
 
 
 class FailureLog:
-    """Logs failures, each kind at most every few seconds, and shows them in the diagnostics."""
+    """Logs failures, each kind at most every few seconds, and shows them in the diagnostics.
 
-    def __init__(self, logger: Any, diagnostics: Diagnostics) -> None:
+    Args:
+        logger: Gets the lines.
+        diagnostics: Shows them.
+        pause: The same failure is logged again after so long, with a count of those between [s].
+    """
+
+    def __init__(self, logger: Any, diagnostics: Diagnostics, pause: float = 5.0) -> None:
         self._logger = logger
         self._diagnostics = diagnostics
+        self._pause = pause
         self._logged: dict[tuple[str, type, str], tuple[float, int]] = {}
         self._lock = threading.Lock()
 
@@ -96,7 +100,7 @@ class FailureLog:
         now = time.monotonic()
         with self._lock:
             last, kept_back = self._logged.pop(key, (-math.inf, 0))
-            quiet = now - last < _LOG_PAUSE
+            quiet = now - last < self._pause
             self._logged[key] = (last, kept_back + 1) if quiet else (now, 0)
             while len(self._logged) > _REMEMBERED:
                 del self._logged[next(iter(self._logged))]

@@ -158,6 +158,10 @@ class ManagedNode(LifecycleNode):
         self.diagnostics.state("unconfigured")
         return TransitionCallbackReturn.SUCCESS
 
+    def on_release(self, release: Callable[[], None]) -> None:
+        """Have a function called when what ``configure`` made is released, the last one first."""
+        self._releases.append(release)
+
     def autostart(self) -> bool:
         """Configure and activate if the parameter says so; return whether all went well."""
         if not self.autostarts():

@@ -24,7 +24,7 @@ from rosidl_parser.definition import (
 
 from kin_core.errors import InvalidInput
 
-__all__ = ["ARRAY_CODES", "INTEGERS", "fill", "find_type", "show", "to_plain"]
+__all__ = ["ARRAY_CODES", "INTEGERS", "fill", "find_message", "find_type", "show", "to_plain"]
 
 #: Least and largest value of each type of whole numbers.
 INTEGERS = {
@@ -78,6 +78,20 @@ def find_type(name: str, kind: str) -> Any:
             f"(it has {', '.join(sorted(known))})",
         )
     return found
+
+
+def find_message(name: str) -> Any:
+    """The class of a topic's type, also on hidden topics: feedback of actions, events of services.
+
+    Raises:
+        InvalidInput: There is none.
+    """
+    owner, _, part = name.rpartition("_")
+    if part == "FeedbackMessage":
+        return find_type(owner, "action").Impl.FeedbackMessage
+    if part == "Event":
+        return find_type(owner, "srv").Event
+    return find_type(name, "msg")
 
 
 def _kind(value: Any) -> str:

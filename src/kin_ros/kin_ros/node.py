@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, Generic
 
 from lifecycle_msgs.msg import State
+from rcl_interfaces.msg import ParameterDescriptor, ParameterType
 from rclpy.lifecycle import LifecycleState
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
@@ -30,11 +31,19 @@ from kin_ros.lifecycle import EVENT, ManagedNode
 from kin_ros.parameter_service import AnsweringParameterService
 from kin_ros.parameters import P, ParameterListener
 from kin_ros.qos import COMMAND, SERVICE, STATE
-from kin_ros.requests import Handler, answer, make_action_server
+from kin_ros.requests import OWN, Handler, Manner, answer, make_action_server
 from kin_ros.run import run
 from kin_ros.worker import Worker
 
 __all__ = ["KinNode", "run"]
+
+
+#: rclpy declares it without a word.
+_SIMULATED = ParameterDescriptor(
+    name="use_sim_time",
+    type=ParameterType.PARAMETER_BOOL,
+    description="take the time from /clock instead of from this machine",
+)
 
 
 class KinNode(ManagedNode, Generic[P]):
@@ -63,6 +72,8 @@ class KinNode(ManagedNode, Generic[P]):
             # Nobody gets this object, so nobody else could take the node out of the graph.
             self.destroy_node()
             raise
+        self.diagnostics.hardware_id = self.parameters.hardware_id or self.diagnostics.hardware_id
+        self.set_descriptor("use_sim_time", _SIMULATED)
         #: What runs by itself or when a message comes, by its name in logs and diagnostics.
         self.guarded: dict[str, Guarded] = {}
         for server in self.services:  # of parameters and of the life cycle
@@ -202,20 +213,29 @@ class KinNode(ManagedNode, Generic[P]):
         self.guarded[what] = made
         return made
 
-    def serve(self, service: Any, name: str, handler: Handler, *, inline: bool = False) -> Any:
-        """Offer a service whose answer always holds a status.
+    def serve(
+        self,
+        service: Any,
+        name: str,
+        handler: Handler,
+        *,
+        inline: bool = False,
+        manner: Manner = OWN,
+    ) -> Any:
+        """Offer a service whose answer always tells what became of the request.
 
         Args:
-            service: Service type; its response has a field ``status``.
+            service: Service type; its response has a field ``status``, or a manner of its own.
             name: Service name, relative to the node with "~/".
             handler: ``handler(request, task) -> response``. Runs in a worker thread. What it raises
                 becomes the status of the answer.
             inline: Run on the executor instead; only for work of microseconds.
+            manner: How requests name times and answers name errors.
         """
         key = name.removeprefix("~/")
 
         async def respond(request: Any, response: Any) -> Any:
-            return await answer(self, service.Response, request, handler, key, inline, None)
+            return await answer(self, service.Response, request, handler, key, inline, None, manner)
 
         server = self.create_service(
             service, name, respond, qos_profile=SERVICE, callback_group=self.reentrant_group

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+import sys
 import types
 import typing
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ from kin_core.errors import InvalidInput
 from kin_core.texts import shortened
 from kin_ros.bets import Bet
 
-__all__ = ["Described", "ParameterListener", "ParameterSet", "describe", "parameter"]
+__all__ = ["Field", "ParameterListener", "ParameterSet", "describe", "parameter"]
 
 _META = "kin_ros.parameter"
 
@@ -45,6 +46,7 @@ _BET = Bet(
 #: Most characters of a text, and most elements of a list.
 LONGEST_TEXT = 4096
 LONGEST_LIST = 10_000
+_LARGEST = sys.float_info.max
 
 _SCALARS = {
     bool: Parameter.Type.BOOL,
@@ -104,6 +106,12 @@ class ParameterSet:
     autostart: bool = parameter(
         True, "configure and activate without being told to", read_only=True
     )
+    hardware_id: str = parameter(
+        "",
+        "what the node stands for in /diagnostics, such as the serial number of a robot; empty: the"
+        " name of this machine",
+        read_only=True,
+    )
     default_timeout: float = parameter(
         10.0, "time allowed to a request that does not name one [s]", minimum=1e-3, maximum=86400.0
     )
@@ -128,7 +136,17 @@ P = TypeVar("P", bound=ParameterSet)
 
 
 @dataclass(frozen=True)
-class _Field:
+class Field:
+    """One parameter: what the node checks, and what the documentation shows.
+
+    Attributes:
+        name: Its name.
+        element: Its type, or that of its elements.
+        is_tuple: Whether it is a list.
+        default: Its value when none is given.
+        spec: What was declared of it.
+    """
+
     name: str
     element: type[Any]
     is_tuple: bool
@@ -136,7 +154,17 @@ class _Field:
     spec: _Spec
 
     @property
+    def allowed(self) -> str:
+        """The values that are taken, for people."""
+        spec = self.spec
+        words = ", ".join(spec.choices) or _WORDS[self.element]
+        if spec.minimum is not None or spec.maximum is not None:
+            words = f"{words} {_range_words(spec.minimum, spec.maximum)}"
+        return f"list, each {words}" if self.is_tuple else words
+
+    @property
     def ros_type(self) -> Parameter.Type:
+        """Its type as ROS has it."""
         return (_TUPLES if self.is_tuple else _SCALARS)[self.element]
 
     def convert(self, value: Any) -> Any:
@@ -165,6 +193,8 @@ class _Field:
             )
         if self.element is float and not math.isfinite(value):
             raise InvalidInput(name, f"must be finite, got {value}")
+        if self.element is float and abs(value) < sys.float_info.min:
+            value = 0.0  # the reader of parameter files takes a subnormal number for a text
         low, high = self.spec.minimum, self.spec.maximum
         if self.element in (int, float) and (
             (low is not None and value < low) or (high is not None and value > high)
@@ -182,6 +212,7 @@ class _Field:
         return Parameter(self.name, self.ros_type, list(value) if self.is_tuple else value)
 
     def descriptor(self) -> ParameterDescriptor:
+        """What ``ros2 param describe`` shows of it."""
         spec = self.spec
         described = ParameterDescriptor(
             name=self.name,
@@ -193,19 +224,19 @@ class _Field:
         )
         if spec.choices:
             described.additional_constraints = "one of: " + ", ".join(spec.choices)
-        if self.element is float and (spec.minimum is not None or spec.maximum is not None):
+        low, high = spec.minimum, spec.maximum
+        if self.element is float:  # without a range of its own: whatever is finite
             described.floating_point_range = [
                 FloatingPointRange(
-                    from_value=-math.inf if spec.minimum is None else float(spec.minimum),
-                    to_value=math.inf if spec.maximum is None else float(spec.maximum),
+                    from_value=-_LARGEST if low is None else float(low),
+                    to_value=_LARGEST if high is None else float(high),
                 )
             ]
-        if self.element is int and (spec.minimum is not None or spec.maximum is not None):
+        if self.element is int:
             described.integer_range = [
                 IntegerRange(
-                    from_value=-(2**63) if spec.minimum is None else int(spec.minimum),
-                    to_value=2**63 - 1 if spec.maximum is None else int(spec.maximum),
-                    step=0,
+                    from_value=-(2**63) if low is None else int(low),
+                    to_value=2**63 - 1 if high is None else int(high),
                 )
             ]
         return described
@@ -219,7 +250,8 @@ def _range_words(low: float | None, high: float | None) -> str:
     return f"between {low:g} and {high:g}"
 
 
-def _fields(cls: type[ParameterSet]) -> dict[str, _Field]:
+def describe(cls: type[ParameterSet]) -> dict[str, Field]:
+    """Every parameter of a class by its name, in the order of declaration."""
     hints = typing.get_type_hints(cls)
     found = {}
     for item in dataclasses.fields(cls):
@@ -231,37 +263,8 @@ def _fields(cls: type[ParameterSet]) -> dict[str, _Field]:
         element = typing.get_args(hint)[0] if is_tuple else hint
         if isinstance(element, types.GenericAlias) or element not in _SCALARS:
             raise TypeError(f"{cls.__name__}.{item.name}: parameters cannot be of type {hint}")
-        found[item.name] = _Field(item.name, element, is_tuple, item.default, spec)
+        found[item.name] = Field(item.name, element, is_tuple, item.default, spec)
     return found
-
-
-@dataclass(frozen=True)
-class Described:
-    """One parameter for people: what the documentation shows of it."""
-
-    name: str
-    default: Any
-    allowed: str
-    description: str
-    changeable: bool
-
-
-def describe(cls: type[ParameterSet]) -> list[Described]:
-    """Every parameter of a class, in the order of declaration."""
-    rows = []
-    for field in _fields(cls).values():
-        spec = field.spec
-        allowed = _WORDS[field.element]
-        if spec.choices:
-            allowed = ", ".join(spec.choices)
-        elif spec.minimum is not None or spec.maximum is not None:
-            allowed = f"{allowed} {_range_words(spec.minimum, spec.maximum)}"
-        if field.is_tuple:
-            allowed = f"list, each {allowed}"
-        rows.append(
-            Described(field.name, field.default, allowed, spec.description, not spec.read_only)
-        )
-    return rows
 
 
 class ParameterListener(typing.Generic[P]):
@@ -281,7 +284,7 @@ class ParameterListener(typing.Generic[P]):
         self._adjusts = _BET.holds((node, "_parameter_overrides", "_parameters"))
         self._node = node
         self._cls = cls
-        self._fields = _fields(cls)
+        self._fields = describe(cls)
         self._changed = changed
         values = {name: self._declare(field) for name, field in self._fields.items()}
         self.current: P = self._build(values)
@@ -289,7 +292,7 @@ class ParameterListener(typing.Generic[P]):
         node.add_on_set_parameters_callback(self._on_set)
         node.add_post_set_parameters_callback(self._after_set)
 
-    def _declare(self, field: _Field) -> Any:
+    def _declare(self, field: Field) -> Any:
         default = list(field.default) if field.is_tuple else field.default
         overrides = self._node._parameter_overrides if self._adjusts else {}
         given = overrides.get(field.name)
@@ -333,11 +336,11 @@ class ParameterListener(typing.Generic[P]):
         return self._build(values)
 
     def _own_types(self, changes: list[Parameter]) -> list[Parameter]:
-        """Give values that stand for another type (5 for 5.0, an empty list) the declared one."""
+        """Store what is kept: in the declared type (5 for 5.0, an empty list) and as converted."""
         converted = []
         for change in changes:
             field = self._fields.get(change.name)
-            if field is not None and change.type_ not in (Parameter.Type.NOT_SET, field.ros_type):
+            if field is not None and change.type_ is not Parameter.Type.NOT_SET:
                 with contextlib.suppress(InvalidInput):  # it is refused with a sentence below
                     change = field.as_parameter(field.convert(change.value))
             converted.append(change)

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-__all__ = ["COMMAND", "LATCHED", "SENSOR", "SERVICE", "STATE"]
+__all__ = ["COMMAND", "LATCHED", "SENSOR", "SERVICE", "STATE", "profile"]
 
 
-def _profile(
-    reliability: ReliabilityPolicy, durability: DurabilityPolicy, depth: int
-) -> QoSProfile:
+def profile(depth: int, *, reliable: bool = True, latched: bool = False) -> QoSProfile:
+    """Return a profile that keeps the last messages.
+
+    Args:
+        depth: How many are kept.
+        reliable: Whether a lost one is sent again.
+        latched: Whether a late subscriber gets those that are kept.
+    """
     return QoSProfile(
-        reliability=reliability,
-        durability=durability,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
         history=HistoryPolicy.KEEP_LAST,
         depth=depth,
     )
 
 
 #: Commands and targets: delivered, and only the last one counts.
-COMMAND = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE, 1)
+COMMAND = profile(1)
 #: Streams of measurements: a lost one is replaced by the next.
-SENSOR = _profile(ReliabilityPolicy.BEST_EFFORT, DurabilityPolicy.VOLATILE, 5)
+SENSOR = profile(5, reliable=False)
 #: States and results: delivered, with some history.
-STATE = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE, 10)
+STATE = profile(10)
 #: Requests and answers: with rclpy's own depth of 10, the eleventh of a burst is lost without a
 #: word.
-SERVICE = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE, 1000)
+SERVICE = profile(1000)
 #: Solution sets and descriptions: a late subscriber gets the last one.
-LATCHED = _profile(ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL, 1)
+LATCHED = profile(1, latched=True)

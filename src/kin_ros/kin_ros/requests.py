@@ -1,13 +1,13 @@
-"""Requests: how a service or an action of a node is answered, always with a status."""
+"""Requests: how a service or an action of a node is answered, always with a status or a code."""
 
 from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kin_interfaces.msg import SolveStatus
 from rclpy.action import CancelResponse, GoalResponse
 
 from kin_core.errors import InvalidInput, KinError, StatusCode
@@ -20,31 +20,47 @@ from kin_ros.status import fill_status
 if TYPE_CHECKING:
     from kin_ros.node import KinNode
 
-__all__ = ["Handler", "answer", "make_action_server"]
+__all__ = ["OWN", "Handler", "Manner", "answer", "make_action_server"]
 
 #: Feedback is sent at most this often [s].
 _FEEDBACK_PERIOD = 0.05
 
-#: Fields by which a request says how long it may take [s]: to be solved, or to wait for something.
-_TIME_LIMITS = ("timeout", "wait")
-
 Handler = Callable[[Any, Task], Any]
 
 
-def time_allowed(node: KinNode[Any], request: Any) -> float:
+@dataclass(frozen=True)
+class Manner:
+    """How an interface says how long a request may take, and what became of it.
+
+    Attributes:
+        limits: The times that a request names [s], by their fields; 0 for one that is not given.
+            "wait" adds to the time that a request may take, every other one is that time.
+        refuse: ``refuse(response, error)`` writes an error into an empty answer.
+    """
+
+    limits: Callable[[Any], Mapping[str, float]]
+    refuse: Callable[[Any, BaseException], None]
+
+
+#: The interfaces of this project: fields ``timeout`` and ``wait``, and a ``status``.
+OWN = Manner(
+    lambda request: {name: getattr(request, name, 0.0) for name in ("timeout", "wait")},
+    lambda response, error: fill_status(response.status, error),
+)
+
+
+def time_allowed(node: KinNode[Any], request: Any, manner: Manner = OWN) -> float:
     """Return the time that a request allows itself [s]; nonsense is refused later."""
-    asked = getattr(request, "timeout", 0.0)
-    if asked > 0.0:
-        return float(asked)
-    wait = getattr(request, "wait", 0.0)
-    return node.parameters.default_timeout + (wait if wait > 0.0 else 0.0)
+    limits = dict(manner.limits(request))
+    wait = max(0.0, limits.pop("wait", 0.0))
+    asked = [float(limit) for limit in limits.values() if limit > 0.0]
+    return asked[0] if asked else node.parameters.default_timeout + wait
 
 
-def check_time_limits(node: KinNode[Any], request: Any) -> None:
+def check_time_limits(node: KinNode[Any], request: Any, manner: Manner) -> None:
     """Refuse a request that could hold a worker for as long as it likes."""
     longest = node.parameters.max_timeout
-    for name in _TIME_LIMITS:
-        asked = getattr(request, name, 0.0)
+    for name, asked in manner.limits(request).items():
         if not 0.0 <= asked <= longest:
             raise InvalidInput(
                 name,
@@ -61,17 +77,19 @@ async def answer(
     key: str,
     inline: bool,
     task: Task | None,
+    manner: Manner = OWN,
 ) -> Any:
-    """Run a handler and return its answer, or an empty one whose status tells what happened.
+    """Run a handler and return its answer, or an empty one that tells what happened.
 
     Args:
         node: The node that was asked.
-        response_type: Class of the answer; it has a field ``status``.
+        response_type: Class of the answer.
         request: What was asked.
         handler: ``handler(request, task) -> response``.
         key: Names the request in logs and diagnostics.
         inline: Run the handler here instead of in a worker thread.
         task: The task of an action; None makes one.
+        manner: Of the interface.
     """
     start = time.monotonic()
     try:
@@ -79,9 +97,9 @@ async def answer(
             raise KinError(
                 f"the node {node.get_fully_qualified_name()} is not active; activate it first"
             )
-        check_time_limits(node, request)
+        check_time_limits(node, request, manner)
         check_texts(request)
-        task = task or Task(time_allowed(node, request))
+        task = task or Task(time_allowed(node, request, manner))
         if inline:
             response = handler(request, task)
         else:
@@ -91,11 +109,12 @@ async def answer(
             trace = "".join(traceback.format_exception(error))
             node.get_logger().error(f"{key}:\n{shortened(trace, 8000)}")
         response = response_type()
-        fill_status(response.status, error)
+        manner.refuse(response, error)
         node.diagnostics.count(f"{key} refused")
-    status: SolveStatus = response.status
-    status.solve_time = time.monotonic() - start
-    node.diagnostics.time(key, status.solve_time)
+    taken = time.monotonic() - start
+    if hasattr(response, "status"):
+        response.status.solve_time = taken
+    node.diagnostics.time(key, taken)
     return response
 
 

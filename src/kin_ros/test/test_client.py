@@ -1,12 +1,16 @@
 """The client of the command line: finding others, and being found."""
 
+import os
+import time
+
 import pytest
 from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from kin_core.errors import Unreachable
-from kin_ros.client import open_client
+from kin_core.errors import SolveTimeout, Unreachable
+from kin_ros import client as client_module
+from kin_ros.client import foreign_memory, open_client
 from kin_ros.qos import SENSOR
 from kin_testing.fixtures import wait_until
 
@@ -63,3 +67,39 @@ def test_an_empty_graph_is_told(ros):
         pytest.raises(Unreachable, match="nor any other; is the stack running"),
     ):
         client.call("/x", Trigger, Trigger.Request(), wait=0.0, timeout=1.0)
+
+
+def test_memory_of_other_users_is_told_when_an_answer_is_late(ros, monkeypatch):
+    """Different users share no memory: their services are found, and no answer comes."""
+    monkeypatch.setattr(client_module, "_DOUBT", 0.3)
+    monkeypatch.setattr(client_module, "foreign_memory", lambda: "different users share no memory")
+
+    def silent(**options):
+        node = Node("silent", **options)
+        node.create_service(Trigger, "wait", lambda request, response: time.sleep(3.0) or response)
+        return node
+
+    ros.add(silent)
+    with open_client("asking", domain=ros.domain) as client:
+        with pytest.raises(SolveTimeout, match=r"within 0\.6 s: different users share no memory"):
+            client.call("/wait", Trigger, Trigger.Request(), wait=20.0, timeout=0.6)
+        # A service that is merely slow is waited for.
+        client.call("/wait", Trigger, Trigger.Request(), wait=20.0, timeout=60.0)
+
+
+def test_owners_of_shared_memory(tmp_path, monkeypatch):
+    monkeypatch.delenv("FASTDDS_BUILTIN_TRANSPORTS", raising=False)
+    assert foreign_memory(tmp_path) == ""
+    (tmp_path / "fastrtps_port7000").touch()
+    (tmp_path / "something_else").touch()
+    assert foreign_memory(tmp_path) == ""
+    owner = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    said = foreign_memory(tmp_path)
+    assert f"uid {owner}; yours is {owner + 1}" in said
+    assert "FASTDDS_BUILTIN_TRANSPORTS=UDPv4" in said
+    monkeypatch.setenv("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    assert foreign_memory(tmp_path) == said  # it has no effect there
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET")
+    assert foreign_memory(tmp_path) == ""

@@ -14,6 +14,7 @@ from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 
 from kin_ros import executor as module
+from kin_ros.bets import BETS
 from kin_ros.executor import LeanExecutor, make_executor
 from kin_testing.fixtures import wait_until
 
@@ -371,11 +372,11 @@ def test_where_rclpy_is_another_its_own_executor_is_used_and_the_log_says_so(
     made = make_executor(ros.context)
     assert isinstance(made, LeanExecutor)
     made.shutdown()
-    monkeypatch.setattr(module, "_INSIDE", (*module._INSIDE, "_something_new"))
+    monkeypatch.setattr(module, "INSIDE", (*module.INSIDE, "_something_new"))
     made = make_executor(ros.context)
     assert type(made) is SingleThreadedExecutor
     made.shutdown()
     written = capfd.readouterr().err
     assert "lean executor: made for rclpy 7.1.0" in written
     assert "has no SingleThreadedExecutor._something_new" in written
-    module._BET.told.clear()
+    BETS["lean executor"].told.clear()

@@ -6,6 +6,8 @@ from echo_node import Echo
 from rcl_interfaces.msg import Log
 from std_msgs.msg import Float64
 
+from kin_core.errors import InvalidInput
+from kin_ros.failures import FailureLog
 from kin_testing.fixtures import wait_until
 
 pytestmark = pytest.mark.node
@@ -67,3 +69,47 @@ def test_a_timer_that_failed_once_recovers(ros, monkeypatch):
     timer.action = once
     wait_until(lambda: "broken once" in node.diagnostics.status().message, 20.0, "the fault")
     wait_until(lambda: node.diagnostics.status().level == DiagnosticStatus.OK, 20.0, "its end")
+
+
+class Lines:
+    """A logger that keeps its lines."""
+
+    def __init__(self):
+        self.warnings, self.errors = [], []
+        self.warning, self.error = self.warnings.append, self.errors.append
+
+
+def test_the_same_failure_is_logged_again_only_after_a_pause_with_a_count(ros):
+    node, lines = ros.add(Echo), Lines()
+    log = FailureLog(lines, node.diagnostics, pause=0.3)
+    bad = InvalidInput("robot_description", "has no <link>")
+    for _ in range(50):
+        log.failed("message on robot_description", bad)
+    assert lines.warnings == ["message on robot_description: robot_description: has no <link>"]
+    log.failed("message on robot_description", InvalidInput("robot_description", "is empty"))
+    assert len(lines.warnings) == 2  # another problem is another line
+
+    def logged_again():
+        log.failed("message on robot_description", bad)
+        return len(lines.warnings) == 3
+
+    wait_until(logged_again, 20.0, "the next line")
+    assert "more since it was last logged)" in lines.warnings[2]
+    assert int(lines.warnings[2].rpartition("(")[2].split()[0]) >= 49
+    assert "has no <link>" in node.diagnostics.status().message
+    assert lines.errors == []
+    log.failed("loop", ZeroDivisionError("unforeseen"))
+    assert "Traceback" in lines.errors[0] or "ZeroDivisionError" in lines.errors[0]
+
+
+def test_kinds_of_failures_that_are_remembered_are_bounded(ros):
+    """One that was forgotten meanwhile is logged as if it were new."""
+    lines = Lines()
+    log = FailureLog(lines, ros.add(Echo).diagnostics, pause=1000.0)
+    for number in range(500):
+        log.failed(f"message on topic_{number}", InvalidInput("", "bad"))
+    assert len(lines.warnings) == 500
+    log.failed("message on topic_499", InvalidInput("", "bad"))
+    assert len(lines.warnings) == 500
+    log.failed("message on topic_0", InvalidInput("", "bad"))
+    assert len(lines.warnings) == 501

@@ -22,15 +22,15 @@ class Some(ParameterSet):
 
 
 def test_parameters_are_described():
-    rows = {row.name: row for row in describe(Some)}
+    rows = describe(Some)
     assert list(rows)[-5:] == ["gain", "steps", "mode", "names", "free"]
     assert rows["gain"].allowed == "a number between 0 and 10"
     assert rows["steps"].allowed == "a whole number at least 1"
     assert rows["mode"].allowed == "plain, fancy"
     assert rows["names"].allowed == "list, each a text"
     assert rows["free"].allowed == "true or false"
-    assert rows["gain"].description == "factor [-]"
-    assert (rows["gain"].changeable, rows["mode"].changeable) == (True, False)
+    assert rows["gain"].spec.description == "factor [-]"
+    assert (rows["gain"].spec.read_only, rows["mode"].spec.read_only) == (False, True)
     assert rows["names"].default == ()
     assert "autostart" in rows
 

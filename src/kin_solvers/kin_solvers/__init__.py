@@ -3,8 +3,7 @@
 J.M. Porta, L. Ros, F. Thomas, "Isolating self-motion manifolds on a PlayStation".
 """
 
-import importlib.metadata
-
+from kin_core.versions import version_of
 from kin_solvers.all_ik import AllIK, solve_all_ik
 from kin_solvers.dh import arm_from_dh, loop_from_dh
 from kin_solvers.errors import CuikError, MechanismError, RequestError, SettingsError, SizeError
@@ -15,7 +14,7 @@ from kin_solvers.mechanism_yaml import load_mechanism
 from kin_solvers.settings import Settings
 from kin_solvers.solve import solve
 
-__version__ = importlib.metadata.version(__name__)
+__version__ = version_of(__name__)
 
 __all__ = [
     "AllIK",

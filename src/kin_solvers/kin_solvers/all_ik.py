@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from kin_core import checks
 from kin_core.task import Task
 from kin_solvers import border
-from kin_solvers.errors import SettingsError
+from kin_solvers.errors import RequestError, SettingsError, own_errors
 from kin_solvers.manifold import Manifold
 from kin_solvers.mechanism import MAX_MAGNITUDE, Mechanism
 from kin_solvers.settings import Settings
@@ -71,7 +70,12 @@ class AllIK:
         """One sentence for people: postures, turns, curves."""
         if self.manifold.complete and len(self.manifold.lower) == 0:
             return "proven: no configuration within the ranges reaches the pose"
-        parts = [self._postures(), self._curves(), self._surfaces()]
+        curve, more = " (self-motion of dimension 1)", f" of dimension {self.dimension}"
+        parts = [
+            self._postures(),
+            self._self_motions(1, f"a curve{curve}", f"curves{curve}"),
+            self._self_motions(2, f"a self-motion{more}", f"self-motions{more}"),
+        ]
         text = ", and ".join(p for p in parts if p) or "no configuration found"
         if not self.manifold.complete:
             return f"{text}; {self.manifold.message}"
@@ -96,21 +100,14 @@ class AllIK:
         sure = int(self.certified[mine].sum())
         return f"{text}, {'all' if sure == answers else sure} certified"
 
-    def _curves(self) -> str:
-        numbers = self._numbers(1)
+    def _self_motions(self, dimension: int, one: str, several: str) -> str:
+        """Curves, or larger sets, and how many samples stand for them."""
+        numbers = self._numbers(dimension)
         if len(numbers) == 0:
             return ""
         samples = int(np.isin(self.components, numbers).sum())
-        what = "a curve" if len(numbers) == 1 else f"{len(numbers)} curves"
-        return f"{what} (self-motion of dimension 1), {samples} samples"
-
-    def _surfaces(self) -> str:
-        numbers = self._numbers(2)
-        if len(numbers) == 0:
-            return ""
-        samples = int(np.isin(self.components, numbers).sum())
-        what = "a self-motion" if len(numbers) == 1 else f"{len(numbers)} self-motions"
-        return f"{what} of dimension {self.dimension}, {samples} sample{'s' * (samples != 1)}"
+        what = one if len(numbers) == 1 else f"{len(numbers)} {several}"
+        return f"{what}, {samples} sample{'s' * (samples != 1)}"
 
     def _doubt(self) -> str:
         """What is not proven."""
@@ -164,60 +161,51 @@ def _points(
     arm: Mechanism, manifold: Manifold
 ) -> tuple[Array, NDArray[np.int64], NDArray[np.bool_], int]:
     """One configuration per isolated solution, many along a self-motion."""
-    points: list[Array] = []
-    labels: list[int] = []
-    certified: list[bool] = []
-    origin = np.zeros(len(arm.variables))
-    for number, component in enumerate(manifold.components):
-        samples = [component.point]
+    samples: list[Array] = []
+    for component in manifold.components:
         if component.dimension == 1:
-            samples = []
+            rows = []
             for curve in component.curves:
                 step = -(-len(curve) // SELF_MOTION_POINTS)
-                samples += [*curve[::step], *(curve[-1:] if (len(curve) - 1) % step else [])]
-        points += [_to_middle(arm, q, origin) for q in samples]
-        labels += [number] * len(samples)
-        sure = component.dimension == 0 and bool(manifold.certified[component.boxes].any())
-        certified += [sure] * len(samples)
+                rows += [curve[::step], curve[-1:] if (len(curve) - 1) % step else curve[:0]]
+            samples.append(np.concatenate(rows))
+        else:
+            samples.append(component.point[None])
+    counts = [len(rows) for rows in samples]
+    sure = [
+        c.dimension == 0 and bool(manifold.certified[c.boxes].any()) for c in manifold.components
+    ]
+    points = np.concatenate([np.empty((0, len(arm.variables))), *samples])
+    turned = np.remainder(points + math.pi, _TWO_PI) - math.pi
     return (
-        np.array(points).reshape(-1, len(origin)),
-        np.array(labels, dtype=np.int64),
-        np.array(certified, dtype=bool),
+        np.where(manifold.cyclic, turned, points),
+        np.repeat(np.arange(len(samples)), counts),
+        np.repeat(np.array(sure, dtype=bool), counts),
         max((c.dimension for c in manifold.components), default=0),
     )
 
 
-def _to_middle(arm: Mechanism, q: Array, middle: Array) -> Array:
-    """The same configuration with cyclic angles within half a turn of the middle."""
-    cyclic = np.array([v.cyclic for v in arm.variables])
-    turned = middle + np.remainder(q - middle + math.pi, _TWO_PI) - math.pi
-    return np.where(cyclic, turned, q)
-
-
 def _turns(arm: Mechanism, points: Array) -> tuple[Array, NDArray[np.int64]]:
     """Every representative of each point within the ranges, and the point it comes from."""
-    result: list[tuple[float, ...]] = []
-    parents: list[int] = []
-    for number, q in enumerate(points):
-        choices = []
-        for v, x in zip(arm.variables, q, strict=True):
-            if v.kind == "translation":
-                choices.append(
-                    [min(max(x, v.lower), v.upper)] if v.lower - 1e-9 <= x <= v.upper + 1e-9 else []
-                )
-                continue
-            first = math.ceil((v.lower - 1e-9 - x) / _TWO_PI)
-            last = math.floor((v.upper + 1e-9 - x) / _TWO_PI)
-            if v.upper - v.lower < _TWO_PI + 1e-8:  # both ends of one turn are one configuration
-                last = min(first, last)
-            choices.append(
-                [min(max(x + _TWO_PI * k, v.lower), v.upper) for k in range(first, last + 1)]
-            )
-        total = math.prod(len(c) for c in choices)
-        with border.own_errors():
-            checks.count("solutions with all turns", len(result) + total, MAX_ANSWERS)
-        for combination in itertools.product(*choices):
-            result.append(combination)
-            parents.append(number)
-    size = len(arm.variables)
-    return np.array(result).reshape(-1, size), np.array(parents, dtype=np.int64)
+    lower = np.array([v.lower for v in arm.variables])
+    upper = np.array([v.upper for v in arm.variables])
+    moves = np.array([v.kind == "translation" for v in arm.variables])
+    first = np.where(moves, 0.0, np.ceil((lower - 1e-9 - points) / _TWO_PI))
+    last = np.floor((upper + 1e-9 - points) / _TWO_PI)
+    # Both ends of one turn are one configuration.
+    last = np.where(upper - lower < _TWO_PI + 1e-8, np.minimum(first, last), last)
+    inside = (lower - 1e-9 <= points) & (points <= upper + 1e-9)
+    last = np.where(moves, np.where(inside, 0.0, -1.0), last)
+    counts = np.maximum(last - first + 1.0, 0.0)
+    totals = counts.prod(axis=1)
+    with own_errors(RequestError):
+        checks.count("solutions with all turns", int(totals.sum()), MAX_ANSWERS)
+    parents = np.repeat(np.arange(len(points)), totals.astype(np.int64))
+    # The number of a row among those of its point, in digits of the numbers of turns.
+    number = np.arange(len(parents)) - np.repeat(
+        np.cumsum(totals) - totals, totals.astype(np.int64)
+    )
+    weights = np.ones_like(counts)
+    weights[:, :-1] = np.cumprod(counts[:, :0:-1], axis=1)[:, ::-1]
+    turns = np.floor(number[:, None] / weights[parents]) % counts[parents] + first[parents]
+    return np.clip(points[parents] + _TWO_PI * turns, lower, upper), parents

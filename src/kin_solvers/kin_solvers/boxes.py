@@ -76,12 +76,8 @@ class Counters:
     empty: int = 0
 
     def __add__(self, other: Counters) -> Counters:
-        return Counters(
-            self.processed + other.processed,
-            self.reductions + other.reductions,
-            self.solutions + other.solutions,
-            self.empty + other.empty,
-        )
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Counters(*(a + b for a, b in pairs))
 
 
 @dataclass(frozen=True)

@@ -307,7 +307,7 @@ class Certifier:
 
     def __init__(self, system: System) -> None:
         self.system = system
-        self.equations = Equations(system)
+        self.equations = Equations.of(system)
         self.rows = self.equations.independent
         self.tables = tables_of(system)
 
@@ -315,6 +315,12 @@ class Certifier:
     def square(self) -> bool:
         """Whether there are as many equations as unknowns, so that certificates can exist."""
         return len(self.rows) == self.system.size
+
+    @property
+    def plain(self) -> bool:
+        """Whether the equations are the residuals themselves, as many as unknowns."""
+        n = self.system.size
+        return self.rows.shape == (n, n) and np.array_equal(self.rows, np.eye(n))
 
     @property
     def determined(self) -> bool:

@@ -14,8 +14,6 @@ import numpy as np
 from kin_solvers.compiled import helper
 from kin_solvers.hulls import PAD, U, V
 
-__all__ = ["intersect"]
-
 _INF = math.inf
 
 

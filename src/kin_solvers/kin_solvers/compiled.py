@@ -7,13 +7,13 @@ where each variable, joint or loop has its own; as named tuples of arrays otherw
 from __future__ import annotations
 
 import logging
+from datetime import date
 
+import numba
 import numpy as np
 from numba import njit
 from numba.core.options import DefaultOptions
 from numpy.typing import NDArray
-
-__all__ = ["Array", "IntArray", "Records", "exact_helper", "exact_jit", "helper", "jit", "maker"]
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -28,10 +28,17 @@ _EXACT = {**_FLAGS, "fastmath": {"nnan", "nsz"}}
 #: They borrow arrays and allocate none, so they need not count references to them: each array of a
 #: named tuple would be counted at each use, which takes a tenth to a third of a search's time.
 _INNER: dict[str, bool] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-if hasattr(DefaultOptions, "_nrt"):  # an option that numba 0.68 uses for its own sorting
+#: A bet on an option that is private to numba, made for numba 0.68: when it is to be gone.
+REMOVE_BY = date(2027, 11, 30)
+if hasattr(DefaultOptions, "_nrt"):  # numba uses it for its own sorting
     _INNER["_nrt"] = False
 else:
-    logging.getLogger(__name__).warning("numba counts references in kernels: they are slower")
+    logging.getLogger(__name__).warning(
+        "kernels: made for numba 0.68, but numba %s has no option _nrt; references are counted in"
+        " kernels, which are slower. To be removed by %s.",
+        numba.__version__,
+        REMOVE_BY.isoformat(),
+    )
 
 jit = njit(cache=True, **_FUSED)
 helper = njit(**_FUSED, **_INNER)

@@ -82,7 +82,7 @@ class Finder:
         known: Array | None = None,
     ) -> None:
         self.system = system
-        self.equations = Equations(system)
+        self.equations = Equations.of(system)
         self.lower, self.upper = lower, upper
         self.sigma = sigma
         self.known = np.empty((0, system.size)) if known is None else known
@@ -92,13 +92,16 @@ class Finder:
             np.where(system.cyclic, np.inf, system.upper),
         )
 
-    def isolated(self, box: int) -> Component:
-        """The component of a box that is proven to hold at most one solution."""
-        middle, half = (self.lower[box] + self.upper[box]) / 2, (self.upper - self.lower)[box] / 2
-        root = self.equations.newton(middle)
-        near = root is not None and bool(np.all(np.abs(root - middle) <= half + 1e-9))
-        point = np.clip(root, *self.limits) if root is not None and near else middle
-        return Component(np.array([box]), 0, False, point / self.system.unit, proven=True)
+    def isolated(self, boxes: NDArray[np.int64]) -> list[Component]:
+        """The components of boxes that are proven to hold at most one solution each."""
+        lower, upper = self.lower[boxes], self.upper[boxes]
+        middle, half = (lower + upper) / 2, (upper - lower) / 2
+        roots, came = self.equations.newton_all(middle)
+        near = came & (np.abs(roots - middle) <= half + 1e-9).all(axis=1)
+        points = np.where(near[:, None], np.clip(roots, *self.limits), middle) / self.system.unit
+        return [
+            Component(boxes[i : i + 1], 0, False, points[i], proven=True) for i in range(len(boxes))
+        ]
 
     def components(self, boxes: NDArray[np.int64]) -> list[Component]:
         """The components of one cluster; none if no solution is found in it."""

@@ -177,13 +177,8 @@ def manifold_message(manifold: Manifold, refine: int, seed: Array) -> ManifoldMe
         message.distances = to_field(manifold.distances(seed))
     message.component_count = int(labels.max(initial=-1)) + 1
     if manifold.complete:
-        found = manifold.components
-        message.component_count = len(found)
-        message.dimensions_proven = [c.proven for c in found]
-        message.separated = manifold.separated
-        message.unresolved_count = len(manifold.unresolved)
-        message.dimensions = to_field(np.array([c.dimension for c in found], np.uint8), "uint8")
-        message.closed_curves = [c.closed_curve for c in found]
+        message.closed_curves = [c.closed_curve for c in manifold.components]
+        _fill_components(message, manifold)
     if refine:
         points, labels = manifold.refine(min(refine, MAX_REFINED))
         message.point_count = len(points)
@@ -197,6 +192,16 @@ def manifold_message(manifold: Manifold, refine: int, seed: Array) -> ManifoldMe
     message.solutions = manifold.counters.solutions
     message.empty = manifold.counters.empty
     return message
+
+
+def _fill_components(answer: Any, manifold: Manifold) -> None:
+    """What an answer says of the components of a solution set."""
+    parts = manifold.components
+    answer.separated = manifold.separated
+    answer.component_count = len(parts)
+    answer.dimensions = to_field(np.array([c.dimension for c in parts], np.uint8), "uint8")
+    answer.dimensions_proven = [c.proven for c in parts]
+    answer.unresolved_count = len(manifold.unresolved)
 
 
 def all_ik_response(arm: Mechanism, found: AllIK, most: int) -> SolveAllIK.Response:
@@ -215,15 +220,10 @@ def all_ik_response(arm: Mechanism, found: AllIK, most: int) -> SolveAllIK.Respo
     response.distances = to_field(found.distances[:keep])
     response.certified = found.certified[:keep].tolist()
     response.components = to_field(found.components[:keep].astype(np.int32), "int32")
-    parts = found.manifold.components
     response.complete = found.complete
-    response.separated = found.separated
     response.posture_count = found.postures
     response.dimension = found.dimension
-    response.component_count = len(parts)
-    response.dimensions = to_field(np.array([c.dimension for c in parts], np.uint8), "uint8")
-    response.dimensions_proven = [c.proven for c in parts]
-    response.unresolved_count = len(found.manifold.unresolved)
+    _fill_components(response, found.manifold)
     report(response.status, found.manifold)
     status = response.status
     if found.manifold.complete and len(found.manifold.lower) == 0:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from kin_solvers.clusters import wrapped
-from kin_solvers.equations import Equations, evaluate, newton, pinned_newton
+from kin_solvers.equations import (
+    BoolArray,
+    Equations,
+    IntArray,
+    LoopEquations,
+    evaluate,
+    jit,
+    newton,
+    pinned_newton,
+)
 
 __all__ = ["Curve", "passes", "trace"]
 
@@ -75,9 +82,8 @@ def _follow(
 ) -> tuple[Array, int]:
     points = np.empty((MAX_POINTS, equations.system.size))
     count, end = follow(
-        equations.tables, equations.independent, equations.unknown,
-        np.ascontiguousarray(start), np.ascontiguousarray(tangent), float(step), limits[0],
-        limits[1], points,
+        equations.tables, equations.independent, np.ascontiguousarray(start),
+        np.ascontiguousarray(tangent), float(step), limits[0], limits[1], points,
     )  # fmt: skip
     return points[:count].copy(), int(end)
 
@@ -100,14 +106,14 @@ def passes(equations: Equations, curve: Curve, solutions: Array, step: float) ->
     nearest = tree.query(wrapped(solutions, cyclic))[1]
     on = np.zeros(len(solutions), dtype=np.bool_)
     pass_through(
-        equations.tables, equations.unknown, cyclic, curve.points, curve.closed, float(step),
+        equations.tables, cyclic, curve.points, curve.closed, float(step),
         np.ascontiguousarray(solutions), np.atleast_1d(nearest).astype(np.int64), on,
     )  # fmt: skip
     return on
 
 
-@njit(cache=True, nogil=True)
-def _turned(x: Any, cyclic: Any) -> Any:
+@jit
+def _turned(x: Array, cyclic: BoolArray) -> Array:
     """A difference of configurations with cyclic angles in [-pi, pi), in place."""
     for k in range(x.size):
         if cyclic[k]:
@@ -115,8 +121,8 @@ def _turned(x: Any, cyclic: Any) -> Any:
     return x
 
 
-@njit(cache=True, nogil=True)
-def _neighbour(points: Any, closed: Any, cyclic: Any, k: Any, way: Any) -> Any:
+@jit
+def _neighbour(points: Array, closed: bool, cyclic: BoolArray, k: int, way: int) -> Array:
     """From point k to the next or the one before; empty at the end of an open curve."""
     count = points.shape[0]
     if not closed and not 0 <= k + way < count:
@@ -124,8 +130,8 @@ def _neighbour(points: Any, closed: Any, cyclic: Any, k: Any, way: Any) -> Any:
     return _turned(points[(k + way) % count] - points[k], cyclic)
 
 
-@njit(cache=True, nogil=True)
-def _slope(before: Any, after: Any) -> Any:
+@jit
+def _slope(before: Array, after: Array) -> Array:
     """Tangent of a parabola through three neighbours, by its steps; unit vector."""
     if before.size == 0:
         return after / math.sqrt((after * after).sum())
@@ -137,13 +143,13 @@ def _slope(before: Any, after: Any) -> Any:
     return t / math.sqrt((t * t).sum())
 
 
-@njit(cache=True, nogil=True)
+@jit
 def pass_through(
-    tables: Any, unknown: Any, cyclic: Any, points: Any, closed: Any, step: Any, solutions: Any,
-    nearest: Any, on: Any,
-) -> Any:  # fmt: skip
+    tables: LoopEquations, cyclic: BoolArray, points: Array, closed: bool, step: float,
+    solutions: Array, nearest: IntArray, on: BoolArray,
+) -> None:  # fmt: skip
     """Whether a curve passes through each of some solutions; see ``passes``."""
-    same = max(SAME, 100.0 * unknown)
+    same = max(SAME, 100.0 * tables.unknown)
     for i in range(solutions.shape[0]):
         k = nearest[i]
         offset = _turned(solutions[i] - points[k], cyclic)
@@ -174,20 +180,22 @@ def pass_through(
             continue
         x += points[k]
         value = ((points[k] + offset) * chord).sum() / length
-        if pinned_newton(tables, unknown, x, chord / length, value):
+        if pinned_newton(tables, x, chord / length, value):
             on[i] = np.abs(x - points[k] - offset).max() < same
         else:
             on[i] = True  # singular: the curve is near, and nothing else was found there
 
 
-@njit(cache=True, nogil=True)
-def _outside(q: Any, lower: Any, upper: Any) -> Any:
+@jit
+def _outside(q: Array, lower: Array, upper: Array) -> bool:
     """Whether a point lies beyond the end of a range."""
     return bool(np.any(q < lower - 1e-12) or np.any(q > upper + 1e-12))
 
 
-@njit(cache=True, nogil=True)
-def _leaves(a: Any, b: Any, t: Any, u: Any, length: Any, lower: Any, upper: Any) -> Any:
+@jit
+def _leaves(
+    a: Array, b: Array, t: Array, u: Array, length: float, lower: Array, upper: Array
+) -> bool:
     """Whether a variable turns round beyond its range between a (tangent t) and b (tangent u).
 
     Both points may lie inside; the cubic through them with their tangents shows the turn.
@@ -206,10 +214,10 @@ def _leaves(a: Any, b: Any, t: Any, u: Any, length: Any, lower: Any, upper: Any)
     return False
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _returns(
-    tables: Any, unknown: Any, a: Any, b: Any, t: Any, start: Any, way: Any, cyclic: Any
-) -> Any:
+    tables: LoopEquations, a: Array, b: Array, t: Array, start: Array, way: Array, cyclic: BoolArray
+) -> bool:
     """Whether the curve comes back to its start between a (tangent t) and b, cyclic angles turned.
 
     Another sheet may pass by it: the curve is looked at where it crosses the plane of the start.
@@ -225,13 +233,13 @@ def _returns(
         return False
     x = a + along * d
     home = a + offset
-    if not pinned_newton(tables, unknown, x, way, (home * way).sum()):
+    if not pinned_newton(tables, x, way, (home * way).sum()):
         return True
-    return np.abs(x - home).max() < max(SAME, 100.0 * unknown)
+    return bool(np.abs(x - home).max() < max(SAME, 100.0 * tables.unknown))
 
 
-@njit(cache=True, nogil=True)
-def _side(rows: Any, J: Any, t: Any) -> Any:
+@jit
+def _side(rows: Array, J: Array, t: Array) -> float:
     """Sign of det [J; t], which is the same all along a regular curve; 0 if J is not of that shape.
 
     Two sheets that are near each other have different signs.
@@ -242,20 +250,19 @@ def _side(rows: Any, J: Any, t: Any) -> Any:
     A = np.empty((n, n))
     A[: n - 1] = rows @ J
     A[n - 1] = t
-    return np.sign(np.linalg.det(A))
+    return float(np.sign(np.linalg.det(A)))
 
 
-@njit(cache=True, nogil=True)
+@jit
 def follow(
-    tables: Any, independent: Any, unknown: Any, start: Any, tangent: Any, step: Any, lower: Any,
-    upper: Any, points: Any,
-) -> Any:  # fmt: skip
+    tables: LoopEquations, independent: Array, start: Array, tangent: Array, step: float,
+    lower: Array, upper: Array, points: Array,
+) -> tuple[int, int]:  # fmt: skip
     """Follow a curve one way.
 
     Args:
         tables: The loop equations as ``evaluate`` takes them.
         independent: The independent combinations of the residuals, shape (M, 6 L).
-        unknown: What the constants leave unknown of the residuals.
         start: A solution, shape (V,).
         tangent: Unit vector along the curve, the way to go, shape (V,).
         step: Longest distance between neighbours.
@@ -266,7 +273,7 @@ def follow(
     Returns:
         Number of points, and why it ended.
     """
-    rows = 6 * tables[5].size
+    rows = 6 * tables.point.size
     F = np.empty(rows)
     J = np.empty((rows, start.size))
     points[0] = start
@@ -274,13 +281,13 @@ def follow(
     q = start.copy()
     t = tangent.copy()
     length = step
-    cut = max(1e-9, unknown)
+    cut = max(1e-9, tables.unknown)
     cyclic = np.isinf(lower)
-    evaluate(*tables, start, F, J)
+    evaluate(tables, start, F, J)
     side = _side(independent, J, t)
     while count < points.shape[0]:
         new = q + length * t
-        came = newton(*tables, new, 6, 1e-11, unknown)
+        came = newton(tables, new, 6, 1e-11)
         jump = 0.0
         for k in range(q.size):
             jump += (new[k] - q[k] - length * t[k]) ** 2
@@ -289,7 +296,7 @@ def follow(
             if length < 1e-5 * step:
                 return count, SINGULAR
             continue
-        evaluate(*tables, new, F, J)
+        evaluate(tables, new, F, J)
         u = t - np.linalg.lstsq(J, J @ t, cut)[0]  # the part of t in the kernel
         size = math.sqrt((u * u).sum())
         if size < _LEAST_COSINE and length > 1e-3 * step:
@@ -307,8 +314,8 @@ def follow(
             length *= 0.5
             continue
         if _outside(new, lower, upper):
-            return _last(tables, unknown, q, t, length, lower, upper, points, count), LIMIT
-        if count > 2 and _returns(tables, unknown, q, new, t, start, tangent, cyclic):
+            return _last(tables, q, t, length, lower, upper, points, count), LIMIT
+        if count > 2 and _returns(tables, q, new, t, start, tangent, cyclic):
             return count, CLOSED
         points[count] = new
         count += 1
@@ -318,11 +325,11 @@ def follow(
     return count, LONG
 
 
-@njit(cache=True, nogil=True)
+@jit
 def _last(
-    tables: Any, unknown: Any, q: Any, t: Any, length: Any, lower: Any, upper: Any, points: Any,
-    count: Any,
-) -> Any:  # fmt: skip
+    tables: LoopEquations, q: Array, t: Array, length: float, lower: Array, upper: Array,
+    points: Array, count: int,
+) -> int:  # fmt: skip
     """Add the point at which the curve leaves the ranges, between q and a step beyond them."""
     inside = 0.0
     beyond = length
@@ -331,7 +338,7 @@ def _last(
     while beyond - inside > 1e-10:
         middle = 0.5 * (inside + beyond)
         new = q + middle * t
-        if newton(*tables, new, 6, 1e-11, unknown) and not _outside(new, lower, upper):
+        if newton(tables, new, 6, 1e-11) and not _outside(new, lower, upper):
             inside = middle
             best = new
             found = True

@@ -186,13 +186,16 @@ class _Runner:
         return len(self._client.scheduler_info(n_workers=-1)["workers"])
 
     def _gather(self, group: Sequence[Work], future: Any) -> list[Step]:
-        """What a task gave."""
-        while not self._task.stopped:
-            try:
-                return list(future.result(timeout=0.2))
-            except TimeoutError:
-                continue
-        if future.status == "finished":
+        """What a task gave.
+
+        Waits for its callback: a result that is asked for with a time limit may fail when the limit
+        and the result come together (distributed 2026.8).
+        """
+        done = threading.Event()
+        future.add_done_callback(lambda _: done.set())
+        while not done.wait(0.05) and not self._task.stopped:
+            pass
+        if done.is_set():
             return list(future.result())
         future.cancel()
         return [Step(chunk, Counters(), 0.0) for chunk, _ in group]

@@ -99,6 +99,15 @@ def cosine_sine(q: Any) -> Any:
     return c, c_low, s, s_low
 
 
+@helper
+def _dot(A: Any, i: Any, B: Any, j: Any, s: Any, e: Any) -> Any:
+    """The number (s, e) plus the product of row i of A and column j of B, over three places."""
+    for m in range(3):
+        x, y = times(A[i, m, 0], A[i, m, 1], B[m, j, 0], B[m, j, 1])
+        s, e = add(s, e, x, y)
+    return s, e
+
+
 @jit
 def product(A: Any, B: Any, out: Any) -> Any:
     """Out = A B for rigid transforms of shape (3, 4, 2); ``out`` must be neither."""
@@ -106,11 +115,7 @@ def product(A: Any, B: Any, out: Any) -> Any:
         for j in range(4):
             s = A[i, 3, 0] if j == 3 else 0.0
             e = A[i, 3, 1] if j == 3 else 0.0
-            for m in range(3):
-                x, y = times(A[i, m, 0], A[i, m, 1], B[m, j, 0], B[m, j, 1])
-                s, e = add(s, e, x, y)
-            out[i, j, 0] = s
-            out[i, j, 1] = e
+            out[i, j, 0], out[i, j, 1] = _dot(A, i, B, j, s, e)
 
 
 @jit
@@ -126,26 +131,20 @@ def rigid(matrix: Any, out: Any) -> Any:
             out[i, j, 1] = 0.0
     Y = np.empty((3, 3, 2))
     X = np.empty((3, 3, 2))
+    minus = np.empty((3, 3, 2))
     for _ in range(2):
-        X[:, :, :] = out[:, :3, :]
+        for i in range(3):
+            X[i] = out[i, :3]
+            for j in range(3):
+                minus[j, i] = -out[i, j]
         for i in range(3):
             for j in range(3):
-                s = 3.0 if i == j else 0.0
-                e = 0.0
-                for m in range(3):
-                    x, y = times(X[m, i, 0], X[m, i, 1], X[m, j, 0], X[m, j, 1])
-                    s, e = add(s, e, -x, -y)
+                s, e = _dot(minus, i, X, j, 3.0 if i == j else 0.0, 0.0)
                 Y[i, j, 0] = 0.5 * s
                 Y[i, j, 1] = 0.5 * e
         for i in range(3):
             for j in range(3):
-                s = 0.0
-                e = 0.0
-                for m in range(3):
-                    x, y = times(X[i, m, 0], X[i, m, 1], Y[m, j, 0], Y[m, j, 1])
-                    s, e = add(s, e, x, y)
-                out[i, j, 0] = s
-                out[i, j, 1] = e
+                out[i, j, 0], out[i, j, 1] = _dot(X, i, Y, j, 0.0, 0.0)
 
 
 @jit

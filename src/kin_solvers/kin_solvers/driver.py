@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -12,49 +12,17 @@ from kin_solvers.boxes import Boxes, Counters, Outcome
 from kin_solvers.compiled import Array, IntArray, helper
 from kin_solvers.hulls import Box
 
-__all__ = [
-    "MOST_PIECES",
-    "PROGRESS",
-    "Goal",
-    "Kernel",
-    "Progress",
-    "Stack",
-    "Tuning",
-    "make_driver",
-    "run",
-    "split",
-]
-
 #: Pieces into which a box is cut at most.
 MOST_PIECES = 4
 #: Boxes that one call finds at most.
 MOST_FOUND = 100_000
 
 
-class Progress(Protocol):
-    """Where a search stands and what it has counted: a record of ``PROGRESS``.
-
-    Attributes:
-        queued: Boxes on the stack.
-        found: Boxes in the list of solutions.
-        processed: Boxes taken from the stack.
-        reductions: Applications of Reduce_Box.
-        solutions: Boxes that became solutions, before neighbours were merged.
-        empty: Boxes proven empty.
-        settled: Share of the search volume.
-    """
-
-    queued: int
-    found: int
-    processed: int
-    reductions: int
-    solutions: int
-    empty: int
-    settled: float
-
-
-#: What the paper counts.
+#: What the paper counts: boxes taken from the stack, applications of Reduce_Box, boxes that became
+#: solutions (before neighbours were merged), boxes proven empty.
 COUNTED = ("processed", "reductions", "solutions", "empty")
+#: Where a search stands: boxes on the stack and in the list of solutions, what it has counted, and
+#: the share of the search volume that is settled.
 PROGRESS = np.dtype(
     [*((name, np.int64) for name in ("queued", "found", *COUNTED)), ("settled", np.float64)],
     align=True,
@@ -113,13 +81,13 @@ class Goal(NamedTuple):
 Tables = TypeVar("Tables")
 Room = TypeVar("Room")
 #: search(tables, goal, stack, found, progress): a compiled search.
-Kernel = Callable[[Tables, Goal, Stack, Box, Progress], None]
+Kernel = Callable[[Tables, Goal, Stack, Box, Any], None]
 
 
 def make_driver(
     reduce_box: Callable[[Tables, Room, Box, int, Tuning], tuple[bool, float]],
     split_box: Callable[[Stack, int, Box, Array, float], int],
-) -> Callable[[Tables, Room, Goal, Stack, Box, Progress, Box], None]:
+) -> Callable[[Tables, Room, Goal, Stack, Box, Any, Box], None]:
     """The Cuik algorithm with a Reduce_Box of its own, for compiled code.
 
     A factory, because numba does not cache a function that is given functions.
@@ -137,7 +105,7 @@ def make_driver(
         goal: Goal,
         stack: Stack,
         found: Box,
-        progress: Progress,
+        progress: Any,
         box: Box,
     ) -> None:
         """Search the boxes on a stack, in place.
@@ -300,8 +268,6 @@ def run(
             stack.upper[:left][::-1].copy(),
             stack.share[:left][::-1].copy(),
         ),
-        Counters(
-            *(int(progress[name]) for name in ("processed", "reductions", "solutions", "empty"))
-        ),
+        Counters(*(int(progress[name]) for name in COUNTED)),
         float(progress["settled"]),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -12,13 +12,39 @@ from numpy.typing import NDArray
 from kin_solvers.planar import parallel_axis, plane_of
 from kin_solvers.system import System
 
-__all__ = ["Equations", "independent_rows"]
+__all__ = ["Equations", "LoopEquations", "independent_rows"]
 
 Array = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+jit = njit(cache=True, nogil=True)
 
 
-@njit(cache=True, nogil=True)
-def _product(C: Any, f: Any, translation: Any, q: Any, M: Any) -> Any:
+class LoopEquations(NamedTuple):
+    """The loop equations as the kernels take them; names as in ``System``.
+
+    Attributes:
+        translation: Shape (V,).
+        offsets: Shape (L + 1,).
+        owner: The variable of each factor, shape (F,).
+        C: Shape (F, 16).
+        C_first: Shape (L, 16).
+        point: Shape (L,).
+        unknown: What the constants leave unknown of the residuals (Euclidean norm).
+    """
+
+    translation: BoolArray
+    offsets: IntArray
+    owner: IntArray
+    C: Array
+    C_first: Array
+    point: BoolArray
+    unknown: float
+
+
+@jit
+def _product(C: Array, f: int, translation: bool, q: float, M: Array) -> None:
     """M <- M Z(q) C[f] on 3 x 4 matrices."""
     for r in range(3):
         a = M[r, 0]
@@ -37,22 +63,13 @@ def _product(C: Any, f: Any, translation: Any, q: Any, M: Any) -> Any:
         M[r, 3] = a * C[f, 3] + b * C[f, 7] + c * C[f, 11] + d
 
 
-@njit(cache=True, nogil=True)
-def evaluate(
-    translation: Any,
-    offsets: Any,
-    owner: Any,
-    C: Any,
-    C_first: Any,
-    point: Any,
-    q: Any,
-    F: Any,
-    J: Any,
-) -> Any:
+@jit
+def evaluate(tables: LoopEquations, q: Array, F: Array, J: Array) -> None:
     """Six residuals of every loop (position, rotation vector) and their Jacobian.
 
     The rotation residual is half the skew part of the product, zero at the identity.
     """
+    translation, offsets, owner, C, C_first, point, _ = tables
     J[:, :] = 0.0
     for l in range(point.size):
         o = offsets[l]
@@ -105,9 +122,10 @@ def evaluate(
                 )
 
 
-@njit(cache=True, nogil=True)
-def turned(translation: Any, offsets: Any, owner: Any, C: Any, point: Any, q: Any) -> Any:
+@jit
+def turned(tables: LoopEquations, q: Array) -> bool:
     """Whether a loop is closed but for a half turn, which the skew part cannot see."""
+    translation, offsets, owner, C, _, point, _ = tables
     M = np.empty((3, 4))
     for l in range(point.size):
         if point[l]:
@@ -122,38 +140,28 @@ def turned(translation: Any, offsets: Any, owner: Any, C: Any, point: Any, q: An
     return False
 
 
-@njit(cache=True, nogil=True)
-def newton(
-    translation: Any,
-    offsets: Any,
-    owner: Any,
-    C: Any,
-    C_first: Any,
-    point: Any,
-    q: Any,
-    steps: Any,
-    tolerance: Any,
-    unknown: Any,
-) -> Any:
+@jit
+def newton(tables: LoopEquations, q: Array, steps: int, tolerance: float) -> bool:
     """Gauss-Newton with minimum-norm steps of at most half a unit, in place; whether it came.
 
     A residual under ``tolerance`` ends it at once; after all steps one under 1e-9 will do. To both
     comes what the constants leave unknown: where loops have more equations than are independent,
     that much is left over at every solution.
     """
-    rows = 6 * point.size
+    rows = 6 * tables.point.size
+    unknown = tables.unknown
     F = np.empty(rows)
     J = np.empty((rows, q.size))
     cut = max(1e-9, unknown)
     for turn in range(steps + 1):
-        evaluate(translation, offsets, owner, C, C_first, point, q, F, J)
+        evaluate(tables, q, F, J)
         size = 0.0
         for r in range(rows):
             size = max(size, abs(F[r]) - unknown)
             if not math.isfinite(F[r]):
                 return False
         if size < (tolerance if turn < steps else 1e-9):
-            return not turned(translation, offsets, owner, C, point, q)
+            return not turned(tables, q)
         if turn == steps:
             break
         step = np.linalg.lstsq(J, F, cut)[0]
@@ -162,29 +170,29 @@ def newton(
     return False
 
 
-@njit(cache=True, nogil=True)
-def newton_all(tables: Any, unknown: Any, starts: Any, came: Any) -> Any:
+@jit
+def newton_all(tables: LoopEquations, starts: Array, came: BoolArray) -> None:
     """Newton's method from many points, shape (N, V), in place; ``came``, shape (N,): where."""
     for i in range(starts.shape[0]):
-        came[i] = newton(*tables, starts[i], 12, 1e-12, unknown)
+        came[i] = newton(tables, starts[i], 12, 1e-12)
 
 
-@njit(cache=True, nogil=True)
-def pinned_newton(tables: Any, unknown: Any, q: Any, direction: Any, value: Any) -> Any:
+@jit
+def pinned_newton(tables: LoopEquations, q: Array, direction: Array, value: float) -> bool:
     """Newton's method for the loop equations and ``direction @ q = value``; whether it came."""
-    rows = 6 * tables[5].size
+    rows = 6 * tables.point.size
     F = np.empty(rows + 1)
     J = np.empty((rows + 1, q.size))
-    cut = max(1e-9, unknown)
+    cut = max(1e-9, tables.unknown)
     for _ in range(12):
-        evaluate(*tables, q, F[:rows], J[:rows])
+        evaluate(tables, q, F[:rows], J[:rows])
         F[rows] = (direction * q).sum() - value
         J[rows] = direction
         size = 0.0
         for r in range(rows):
             size = max(size, abs(F[r]))
-        if size <= unknown + 1e-12 and abs(F[rows]) < 1e-13 * (1.0 + abs(value)):
-            return not turned(*tables[:4], tables[5], q)
+        if size <= tables.unknown + 1e-12 and abs(F[rows]) < 1e-13 * (1.0 + abs(value)):
+            return not turned(tables, q)
         if not math.isfinite(size):
             return False
         step = np.linalg.lstsq(J, F, cut)[0]
@@ -192,17 +200,19 @@ def pinned_newton(tables: Any, unknown: Any, q: Any, direction: Any, value: Any)
     return False
 
 
-@njit(cache=True, nogil=True)
-def across_folds(tables: Any, dimension: Any, q: Any, size: Any, starts: Any, owner: Any) -> Any:
+@jit
+def across_folds(
+    tables: LoopEquations, dimension: int, q: Array, size: Array, starts: Array, owner: IntArray
+) -> int:
     """Starts for Newton's method on other sheets of the solution set; see ``Equations``."""
-    rows = 6 * tables[5].size
+    rows = 6 * tables.point.size
     n = q.shape[1]
     F = np.empty(rows)
     J = np.empty((rows, n))
     ahead = np.empty((rows, n))
     count = 0
     for i in range(q.shape[0]):
-        evaluate(*tables, q[i], F, J)
+        evaluate(tables, q[i], F, J)
         u, values, vt = np.linalg.svd(J)
         weak = n - 1 - dimension
         if weak >= values.size:
@@ -212,7 +222,7 @@ def across_folds(tables: Any, dimension: Any, q: Any, size: Any, starts: Any, ow
         for k in range(n):
             reach = min(reach, size[i, k] / max(abs(v[k]), 1e-300))
         # Along v the residual is about values[weak] s + bend s^2 / 2 in the direction u.
-        evaluate(*tables, q[i] + 1e-4 * v, F, ahead)
+        evaluate(tables, q[i] + 1e-4 * v, F, ahead)
         bend = abs((u[:, weak] * ((ahead - J) @ v)).sum()) / 1e-4
         if 2.0 * values[weak] > 3.0 * reach * bend:
             continue
@@ -230,9 +240,17 @@ class Equations:
         system: The system.
         rows: Number of residuals, 6 L.
         independent: Independent combinations of the residuals, shape (M, 6 L).
-        unknown: What the constants leave unknown of the residuals (Euclidean norm).
         tables: The loop equations as ``evaluate`` takes them.
+        unknown: What the constants leave unknown of the residuals (Euclidean norm).
     """
+
+    @classmethod
+    def of(cls, system: System) -> Equations:
+        """The equations of a system; made once."""
+        known: Equations | None = system.made.get("equations")
+        if known is None:
+            known = system.made["equations"] = cls(system)
+        return known
 
     def __init__(self, system: System) -> None:
         self.system = s = system
@@ -247,32 +265,30 @@ class Equations:
             # What is left of the lengths is rounding: taken for lengths, it would be equations.
             C[s.offsets[l] : s.offsets[l + 1], 3:12:4] = 0.0
             C_first[l, 3:12:4] = 0.0
-        self.tables: tuple[NDArray[Any], ...] = (
-            s.translation, s.offsets, s.factor_variable, C, C_first, s.point,
-        )  # fmt: skip
+        self.tables = LoopEquations(
+            s.translation, s.offsets, s.factor_variable, C, C_first, s.point, self.unknown
+        )
 
     def __call__(self, q: Array) -> tuple[Array, Array]:
         """Residuals, shape (6 L,), and Jacobian, shape (6 L, V), at a configuration, shape (V,)."""
         F = np.empty(self.rows)
         J = np.empty((self.rows, self.system.size))
-        evaluate(*self.tables, np.ascontiguousarray(q, dtype=np.float64), F, J)
+        evaluate(self.tables, np.ascontiguousarray(q, dtype=np.float64), F, J)
         return F, J
 
     def newton(self, q: Array, *, steps: int = 12, tolerance: float = 1e-12) -> Array | None:
         """Nearest solution by Gauss-Newton with minimum-norm steps; None if it does not come."""
         q = np.array(q, dtype=np.float64)
-        return q if newton(*self.tables, q, steps, tolerance, self.unknown) else None
+        return q if newton(self.tables, q, steps, tolerance) else None
 
-    def newton_all(self, starts: Array) -> tuple[Array, NDArray[np.bool_]]:
+    def newton_all(self, starts: Array) -> tuple[Array, BoolArray]:
         """Newton's method from many points, shape (N, V): where it came to, and whether it did."""
         q = np.array(starts, dtype=np.float64)
         came = np.zeros(len(q), dtype=np.bool_)
-        newton_all(self.tables, self.unknown, q, came)
+        newton_all(self.tables, q, came)
         return q, came
 
-    def across_folds(
-        self, dimension: int, q: Array, size: Array
-    ) -> tuple[Array, NDArray[np.int64]]:
+    def across_folds(self, dimension: int, q: Array, size: Array) -> tuple[Array, IntArray]:
         """Starts for Newton's method on other sheets of the solution set, near solutions.
 
         Two sheets that are near each other are so along the weakest direction of the Jacobian, and
@@ -313,7 +329,7 @@ class Equations:
             value: The value.
         """
         q = np.array(q, dtype=np.float64)
-        return q if pinned_newton(self.tables, self.unknown, q, direction, value) else None
+        return q if pinned_newton(self.tables, q, direction, value) else None
 
 
 def independent_rows(system: System) -> Array:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 from kin_core.errors import InvalidInput, KinError, LimitExceeded
 
 __all__ = ["CuikError", "MechanismError", "RequestError", "SettingsError", "SizeError"]
@@ -25,3 +28,16 @@ class SettingsError(CuikError, InvalidInput):
 
 class SizeError(CuikError, LimitExceeded):
     """A mechanism larger than the solver takes on."""
+
+
+@contextmanager
+def own_errors(refusal: Callable[[str, str], CuikError]) -> Iterator[None]:
+    """Turn the errors of the common checks into those of this package."""
+    try:
+        yield
+    except CuikError:
+        raise
+    except InvalidInput as error:
+        raise refusal(error.field, error.problem) from None
+    except LimitExceeded as error:
+        raise SizeError(str(error)) from None

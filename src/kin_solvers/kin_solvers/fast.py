@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from kin_solvers import fast_kernels
 from kin_solvers.boxes import Boxes, Outcome
 from kin_solvers.driver import Goal, Tuning, run
-from kin_solvers.search import Flag, OneStage, with_known
+from kin_solvers.search import Flag, Search, with_known
 from kin_solvers.system import System
 from kin_solvers.turns import without_turns
 
@@ -23,7 +23,7 @@ CHUNK_WORK = 200_000
 TUNING = Tuning(raw_above=0.8, sums_below=0.8, regularisation=0.02, stuck=0.9, stuck_below=0.5)
 
 
-class FastSearch(OneStage):
+class FastSearch(Search):
     """The fast method on a system."""
 
     def __init__(self, system: System, sigma: float, rho: float) -> None:

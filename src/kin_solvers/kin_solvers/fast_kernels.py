@@ -13,22 +13,34 @@ import numpy as np
 
 from kin_solvers.clipping import intersect
 from kin_solvers.compiled import Array, Records, helper, jit, maker
-from kin_solvers.driver import Goal, Progress, Stack, Tuning, make_driver, split
+from kin_solvers.driver import Goal, Stack, Tuning, make_driver, split
 from kin_solvers.hulls import Box, U, enclose, narrow
-from kin_solvers.lanes import ROW, VECTOR, address, columns, dot, four_dots, multiply
-from kin_solvers.precondition import Linear, Slopes, loop_slopes, precondition_rows
+from kin_solvers.lanes import ROW, address, dot, multiply
+from kin_solvers.precondition import (
+    Linear,
+    Slopes,
+    loop_slopes,
+    make_linear,
+    make_slopes,
+    precondition_rows,
+    regularisation,
+)
 from kin_solvers.products import (
     LANES,
     ROWS,
     Extremes,
     Products,
+    SumFolds,
     bend,
     fold_half,
+    fold_sums,
+    make_products,
+    make_sum_folds,
+    set_weights,
+    sum_rows,
     vertex_matrix,
     vertex_products,
 )
-
-__all__ = ["LOOP", "LoopTables", "search"]
 
 #: A loop in normal form.
 LOOP = np.dtype(
@@ -66,31 +78,21 @@ class LoopTables(NamedTuple):
 
 
 class Folds(NamedTuple):
-    """Room for values at vertex products and their extremes.
+    """Room for the extremes of the rows at vertex products.
 
     Attributes:
-        column: Weights of four sums of rows, shape (16, 4).
-        norms: Their sums |weight| bound, shape (4,).
-        value: The sums at vertex products, shape (width, 4).
         low: Minima under way, shape (width, 16).
         high: Maxima under way.
-        block_low: Minima of the rows for each vertex of each joint, both halves, shape (8 n, 16).
+        block_low: Minima for each vertex of each joint, both halves, shape (8 n, 16).
         block_high: Maxima.
-        lane_low: Minima of the sums for each vertex of each joint of a half, shape (4 n, 4).
-        lane_high: Maxima.
-        all_low: Minima of the rows of each half, shape (2, 16).
+        all_low: Minima of each half, shape (2, 16).
         all_high: Maxima.
     """
 
-    column: Array
-    norms: Array
-    value: Array
     low: Array
     high: Array
     block_low: Array
     block_high: Array
-    lane_low: Array
-    lane_high: Array
     all_low: Array
     all_high: Array
 
@@ -103,11 +105,11 @@ class LoopRoom(NamedTuple):
     slopes: Slopes
     linear: Linear
     folds: Folds
+    sums: SumFolds
 
 
 @maker
 def _make_room(tables: LoopTables) -> LoopRoom:
-    V = tables.arcs.size
     L = tables.loops.size
     width = tables.width
     longest = 1
@@ -115,33 +117,18 @@ def _make_room(tables: LoopTables) -> LoopRoom:
         longest = max(longest, tables.halves[l, 0].length, tables.halves[l, 1].length)
     return LoopRoom(
         tables.arcs.copy(),
-        Products(
-            tables.joints.copy(),
-            tables.halves.copy(),
-            np.zeros((4 * tables.joints.size, ROWS)),
-            np.empty((2 * L * width, ROWS)),
-            np.empty((width, ROWS)),
-        ),
-        Slopes(np.zeros((longest + 1, ROWS)), np.zeros((longest + 1, ROWS)), np.zeros((2, ROWS))),
-        Linear(
-            np.zeros((V, ROWS * L)),
-            np.zeros((V + 1, ROWS * L)),  # the last row stays zero
-            np.zeros((V, V)),
-            np.zeros((V + 1, V)),
-        ),
+        make_products(tables.joints, tables.halves, 2 * L * width, width),
+        make_slopes(longest),
+        make_linear(tables.arcs.size, ROWS * L),
         Folds(
-            np.zeros((ROWS, LANES)),
-            np.zeros(LANES),
-            np.empty((width, LANES)),
             np.empty((width, ROWS)),
             np.empty((width, ROWS)),
             np.zeros((8 * longest, ROWS)),
             np.zeros((8 * longest, ROWS)),
-            np.zeros((4 * longest, LANES)),
-            np.zeros((4 * longest, LANES)),
             np.zeros((2, ROWS)),
             np.zeros((2, ROWS)),
         ),
+        make_sum_folds(width, longest),
     )
 
 
@@ -157,8 +144,7 @@ def reduce_box(
         return False, widest
     if widest <= tuning.sums_below:
         loop_slopes(tables.loops, room.products, room.slopes, room.linear.J)
-        reach = tables.reach
-        eps = tuning.regularisation * widest * widest * widest * widest * (1.0 + reach * reach)
+        eps = regularisation(tuning.regularisation, widest, tables.reach)
         precondition_rows(room.linear, eps)
         if not _clip_preconditioned(tables, room, delta):
             return False, widest
@@ -202,14 +188,8 @@ def cut_loops(tables: LoopTables, arcs: Records, products: Products, turn: int) 
 @helper
 def _clip_raw(tables: LoopTables, room: LoopRoom, delta: int) -> bool:
     """Clip with the equations of every loop as they are; False if empty."""
-    folds = room.folds
     products = room.products
-    low = folds.low
-    high = folds.high
-    block_low = folds.block_low
-    block_high = folds.block_high
-    all_low = folds.all_low
-    all_high = folds.all_high
+    low, high, block_low, block_high, all_low, all_high = room.folds
     longest = block_low.shape[0] // 8
     for l in range(tables.loops.size):
         loop = tables.loops[l]
@@ -264,10 +244,7 @@ def _clip_raw(tables: LoopTables, room: LoopRoom, delta: int) -> bool:
 def _clip_preconditioned(tables: LoopTables, room: LoopRoom, delta: int) -> bool:
     """Clip each variable k with row k of P F; False if empty."""
     arcs = room.arcs
-    products = room.products
-    folds = room.folds
-    norms = folds.norms
-    column = folds.column
+    norms = room.sums.norms
     V = arcs.size
     L = tables.loops.size
     for k in range(V):
@@ -282,35 +259,20 @@ def _clip_preconditioned(tables: LoopTables, room: LoopRoom, delta: int) -> bool
         lanes = min(LANES, V - k0)
         for l in range(L):
             loop = tables.loops[l]
-            a = address(room.linear.P) + ROW * l
-            columns(
-                address(column),
-                a + row * k0,
-                a + (row * (k0 + 1) if lanes > 1 else last),
-                a + (row * (k0 + 2) if lanes > 2 else last),
-                a + (row * (k0 + 3) if lanes > 3 else last),
-                address(loop.delta) + ROW * delta,
-                address(norms),
-            )
+            rows = address(room.linear.P) + ROW * l
+            bounds = address(loop.delta) + ROW * delta
+            set_weights(room.sums, rows + row * k0, row, rows + last, lanes, bounds)
             if L == 1 and norms[0] + norms[1] + norms[2] + norms[3] == 0.0:
                 continue  # with several loops, slopes of others may have moved here
             sag = bend(arcs, tables.factors, loop.first, loop.length)
             for q in range(lanes):
-                arcs[k0 + q].slack += norms[q] + abs(column[15, q]) * sag
+                arcs[k0 + q].slack += norms[q] + abs(room.sums.column[15, q]) * sag
             for side in range(2):
-                half = products.halves[l, side]
-                rows = address(products.sides) + ROW * half.start
-                for j in range(half.count):
-                    four_dots(address(folds.value) + VECTOR * j, rows + ROW * j, address(column))
+                half = room.products.halves[l, side]
+                sum_rows(room.products, half, room.sums)
                 if L > 1:
                     _level_shared(tables, room, l, side, k0, lanes)
-                extremes = Extremes(
-                    address(folds.low),
-                    address(folds.high),
-                    address(folds.lane_low),
-                    address(folds.lane_high),
-                )
-                fold_half(address(folds.value), 1, products.joints, half, extremes)
+                fold_sums(room.products, half, room.sums)
                 _add_half(room, half, side, k0, lanes)
     for k in range(V):
         arc = arcs[k]
@@ -335,7 +297,7 @@ def _level_shared(
     half = room.products.halves[l, side]
     J = address(room.linear.J)
     P = address(room.linear.P)
-    value = room.folds.value
+    value = room.sums.value
     sign = -1.0 if side == 0 else 1.0
     stride = 1
     L = tables.loops.size
@@ -372,7 +334,7 @@ def _level_shared(
 def _add_half(room: LoopRoom, half: np.record, side: int, k0: int, lanes: int) -> None:
     """Add the bounds of one half of a loop to those of the sums k0, k0 + 1, ... of P F."""
     joints = room.products.joints
-    folds = room.folds
+    sums = room.sums
     for q in range(lanes):
         arc = room.arcs[k0 + q]
         t = 0
@@ -380,11 +342,11 @@ def _add_half(room: LoopRoom, half: np.record, side: int, k0: int, lanes: int) -
             t += 1
         for i in range(arc.count):
             if t < half.length:
-                a = folds.lane_low[4 * t + i, q]
-                b = folds.lane_high[4 * t + i, q]
+                a = sums.block_low[4 * t + i, q]
+                b = sums.block_high[4 * t + i, q]
             else:
-                a = folds.low[0, q]
-                b = folds.high[0, q]
+                a = sums.low[0, q]
+                b = sums.high[0, q]
             if side == 0:
                 arc.low[i] -= b
                 arc.high[i] -= a
@@ -397,7 +359,7 @@ _drive = make_driver(reduce_box, split)
 
 
 @jit
-def search(tables: LoopTables, goal: Goal, stack: Stack, found: Box, progress: Progress) -> None:
+def search(tables: LoopTables, goal: Goal, stack: Stack, found: Box, progress: np.record) -> None:
     """The Cuik algorithm on boxes of the mechanism's variables."""
     box = Box(np.empty(goal.sigma.size), np.empty(goal.sigma.size))
     _drive(tables, _make_room(tables), goal, stack, found, progress, box)

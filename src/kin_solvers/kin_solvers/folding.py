@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class Folded:
     translation: float
     inverse_translation: float
 
-    @property
+    @cached_property
     def length(self) -> float:
         """Largest length of the translation [m]."""
         return (float(np.linalg.norm(self.matrix[:3, 3])) + self.translation) * _UP

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from kin_solvers.compiled import Array, Records, helper
 from kin_solvers.lanes import fused
 
-__all__ = ["ARC", "NARROW", "PAD", "U", "V", "Y", "Z", "Box", "enclose", "make_arcs", "narrow"]
-
 #: Half-width under which an arc is enclosed by a triangle [rad].
 NARROW = 0.6
 #: Padding of angles and of hull coordinates against rounding.

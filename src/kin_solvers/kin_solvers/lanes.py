@@ -19,34 +19,6 @@ from numba.core.typing import Signature
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-__all__ = [
-    "ROW",
-    "VECTOR",
-    "PLACE",
-    "address",
-    "columns",
-    "combine",
-    "dot",
-    "fold_2",
-    "fold_3",
-    "fold_4",
-    "fold_values_2",
-    "fold_values_3",
-    "fold_values_4",
-    "four_dots",
-    "fused",
-    "get",
-    "instruction",
-    "lane",
-    "least",
-    "most",
-    "multiply",
-    "multiply_derivative",
-    "put",
-    "turn_columns",
-    "turn_rows",
-]
-
 #: Bytes of one vector, and of a row of 16 numbers.
 VECTOR, ROW = 32, 128
 

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kin_core import checks
-from kin_core.errors import InvalidInput
 from kin_core.rotations import inverse_transform
 from kin_solvers.dh import arm_from_dh, loop_from_dh
-from kin_solvers.errors import MechanismError
+from kin_solvers.errors import MechanismError, own_errors
 from kin_solvers.mechanism import (
     Constant,
     Loop,
@@ -277,28 +276,18 @@ def dietmaier() -> Mechanism:
 
 
 _MAKERS: dict[str, Callable[[], Mechanism]] = {
-    "bennett": bennett,
-    "bricard": bricard,
-    "dietmaier": dietmaier,
-    "double_butterfly": double_butterfly,
-    "iiwa7": iiwa7,
-    "manseur_doty": manseur_doty,
-    "planar_four_bar": planar_four_bar,
-    "puma560": puma560,
-    "scara": scara,
-    "spherical_four_bar": spherical_four_bar,
-    "stewart": stewart,
-    "three_rpr": three_rpr,
-    "ur5": ur5,
-}
+    maker.__name__: maker
+    for maker in (
+        bennett, bricard, dietmaier, double_butterfly, iiwa7, manseur_doty, planar_four_bar,
+        puma560, scara, spherical_four_bar, stewart, three_rpr, ur5,
+    )
+}  # fmt: skip
 
 NAMES = tuple(_MAKERS)
 
 
 def get(name: str) -> Mechanism:
     """A mechanism of the library by name."""
-    try:
+    with own_errors(MechanismError):
         checks.one_of("mechanism", name, NAMES)
-    except InvalidInput as error:
-        raise MechanismError(error.field, error.problem) from None
     return _MAKERS[name]()

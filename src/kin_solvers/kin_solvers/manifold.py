@@ -15,7 +15,7 @@ from kin_solvers.boxes import Counters
 from kin_solvers.clusters import clusters_of, connect
 from kin_solvers.components import Component, Finder
 from kin_solvers.curves import trace
-from kin_solvers.equations import Equations, independent_rows
+from kin_solvers.equations import Equations
 from kin_solvers.errors import RequestError
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.schedule import Paused
@@ -137,14 +137,14 @@ class Manifold:
         lower, upper = self.lower * unit, self.upper * unit
         known = 0.5 * (lower + upper)[self.isolated]
         finder = Finder(system, lower, upper, self.sigma, known)
-        found: list[Component] = []
+        found = finder.isolated(np.flatnonzero(self.isolated))
+        if len(found) == len(lower):
+            return tuple(found), ()
         without: list[NDArray[np.int64]] = []
         for boxes in clusters_of(self.clusters):
-            parts = (
-                [finder.isolated(int(boxes[0]))]
-                if self.isolated[boxes[0]]
-                else finder.components(boxes)
-            )
+            if self.isolated[boxes[0]]:
+                continue
+            parts = finder.components(boxes)
             found += parts
             if not parts:
                 without.append(boxes)
@@ -191,9 +191,8 @@ class Manifold:
     @cached_property
     def expected_dimension(self) -> int:
         """Unknowns less independent equations; 0 where there are at least as many of these."""
-        return max(
-            0, len(self.mechanism.variables) - len(independent_rows(System.of(self.mechanism)))
-        )
+        equations = Equations.of(System.of(self.mechanism))
+        return max(0, len(self.mechanism.variables) - len(equations.independent))
 
     def _near(self, q: Array, box: int) -> bool:
         """Whether a point is in a box or within its size, or half of sigma, of it."""
@@ -240,23 +239,19 @@ class Manifold:
         count = border.whole("count", count, 0, MAX_REFINED, RequestError)
         n = len(self.lower)
         size = len(self.mechanism.variables)
-        if n == 0 or count <= 0:
-            return np.empty((0, size)), np.empty(0, dtype=np.int64)
         system = System.of(self.mechanism)
-        equations = Equations(system)
+        equations = Equations.of(system)
         unit = system.unit
         points, labels = [], []
         rng = np.random.default_rng(n)
-        for turn in range(count):
+        for turn in range(count if n else 0):
             i = (turn * n) // count if count <= n else turn % n
             blend = 0.5 if turn < n else rng.uniform(size=size)
             q = equations.newton(((1.0 - blend) * self.lower[i] + blend * self.upper[i]) * unit)
             if q is not None and self._near(q / unit, i) and self._in_range(q / unit):
                 points.append(q / unit)
                 labels.append(self.labels[i])
-        if not points:
-            return np.empty((0, size)), np.empty(0, dtype=np.int64)
-        return np.array(points), np.array(labels, dtype=np.int64)
+        return np.array(points).reshape(-1, size), np.array(labels, dtype=np.int64)
 
     def _in_range(self, q: Array) -> bool:
         return all(

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -18,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kin_core import checks
-from kin_core.errors import InvalidInput
 from kin_core.rotations import inverse_transform
-from kin_solvers.errors import MechanismError, SizeError
+from kin_solvers import border
+from kin_solvers.errors import MechanismError, SizeError, own_errors
 
 __all__ = [
     "AXES",
@@ -37,6 +36,8 @@ Matrix = NDArray[np.float64]
 T = TypeVar("T")
 
 AXES = ("x", "y", "z")
+#: What a variable may be.
+KINDS = ("rotation", "translation")
 MAX_JOINTS_PER_LOOP = 14
 MAX_VARIABLES = 64
 MAX_LOOPS = 32
@@ -65,13 +66,9 @@ class Variable:
     upper: float = math.pi
 
     def __post_init__(self) -> None:
-        with _own_errors():
+        with own_errors(MechanismError):
             where = f"variables.{checks.title('variables.name', self.name)}"
-            if not isinstance(self.kind, str) or self.kind not in ("rotation", "translation"):
-                raise MechanismError(
-                    f"{where}.type",
-                    f"must be 'rotation' or 'translation', got {checks.shown(self.kind)}",
-                )
+            border.choice(f"{where}.type", self.kind, KINDS, MechanismError)
             lower = checks.number(f"{where}.range", self.lower)
             upper = checks.number(f"{where}.range", self.upper)
         _check_range(f"{where}.range", lower, upper)
@@ -111,10 +108,7 @@ class Motion:
 
     def __post_init__(self) -> None:
         for name, value in (("variable", self.variable), ("axis", self.axis), ("sign", self.sign)):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-                raise MechanismError(
-                    f"motion.{name}", f"must be a whole number, got {checks.shown(value)}"
-                )
+            border.whole(f"motion.{name}", value, -(1 << 63), refusal=MechanismError)
 
 
 @dataclass(frozen=True)
@@ -147,15 +141,23 @@ class Mechanism:
         variables: The unknowns.
         loops: The loops.
         target: For a serial arm: pose of the tip that closes the loop, shape (4, 4) [m].
+        prepared: What has been made of it that does not depend on the target.
+        made: What has been made of it.
     """
 
     name: str
     variables: tuple[Variable, ...]
     loops: tuple[Loop, ...]
     target: Matrix | None = field(default=None, repr=False)
+    prepared: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    made: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to other processes: not what has been made of it."""
+        return {**self.__dict__, "prepared": {}, "made": {}}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -179,10 +181,8 @@ class Mechanism:
 
     def index(self, name: str) -> int:
         """Index of a variable by name."""
-        try:
+        with own_errors(MechanismError):
             checks.one_of("variable", name, self.names)
-        except InvalidInput as error:
-            raise MechanismError(error.field, error.problem) from None
         return self.names.index(name)
 
     def with_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> Mechanism:
@@ -191,11 +191,12 @@ class Mechanism:
             raise MechanismError(
                 "ranges", f"must map names to (lower, upper), got {checks.shown(ranges)}"
             )
+        if not ranges:
+            return self
         variables = list(self.variables)
         for name, ends in ranges.items():
             k = self.index(name)
-            with _own_errors():
-                lower, upper = checks.shape(f"variables.{name}.range", ends, (2,))
+            lower, upper = border.array(f"variables.{name}.range", ends, (2,), MechanismError)
             variables[k] = replace(variables[k], lower=float(lower), upper=float(upper))
         return replace(self, variables=tuple(variables))
 
@@ -211,7 +212,11 @@ class Mechanism:
         loop = self.loops[0]
         closing = Constant(inverse_transform(matrix))
         loops = (replace(loop, factors=(*loop.factors[:-1], closing)), *self.loops[1:])
-        return replace(self, loops=loops, target=matrix)
+        # All the rest has been checked, and what was made of it is kept in ``prepared``.
+        arm = object.__new__(Mechanism)
+        arm.__dict__.update(self.__dict__, loops=loops, target=matrix, made={})
+        arm.__dict__.pop("fingerprint", None)
+        return arm
 
     def product(self, loop: int, q: ArrayLike) -> Matrix:
         """The product of equation (2) of one loop at a configuration.
@@ -223,14 +228,8 @@ class Mechanism:
         Returns:
             Homogeneous transform, shape (4, 4); the identity where the loop is closed.
         """
-        with _own_errors():
-            values = checks.shape("q", q, (len(self.variables),))
-        if isinstance(loop, bool) or not isinstance(loop, (int, np.integer)):
-            raise MechanismError("loop", f"must be a whole number, got {checks.shown(loop)}")
-        if not 0 <= loop < len(self.loops):
-            raise MechanismError(
-                "loop", f"must be between 0 and {len(self.loops) - 1}, got {checks.shown(loop)}"
-            )
+        values = border.array("q", q, (len(self.variables),), MechanismError)
+        border.whole("loop", loop, 0, len(self.loops) - 1, MechanismError)
         result = np.eye(4)
         for factor in self.loops[loop].factors:
             if isinstance(factor, Constant):
@@ -272,40 +271,28 @@ def translation(axis: int, distance: float) -> Matrix:
 
 def _transform(where: str, matrix: ArrayLike) -> Matrix:
     """A rigid transform, checked; shape (4, 4)."""
-    try:
-        result = checks.shape(where, matrix, (4, 4)).copy()
-    except InvalidInput as error:
-        raise MechanismError(error.field, error.problem) from None
+    result = border.array(where, matrix, (4, 4), MechanismError).copy()
     if np.abs(result).max() > MAX_MAGNITUDE:
         raise MechanismError(where, f"a length is larger than {MAX_MAGNITUDE:g} m")
     R = result[:3, :3]
-    if np.abs(R @ R.T - np.eye(3)).max() > MAX_DEFECT or np.linalg.det(R) < 0.0:
+    defect = np.abs(R @ R.T - np.eye(3)).max()
+    if defect > MAX_DEFECT or np.linalg.det(R) < 0.0:
         raise MechanismError(where, "the upper left 3x3 block is no rotation")
     if np.abs(result[3] - (0.0, 0.0, 0.0, 1.0)).max() > 0.0:
         raise MechanismError(where, "the last row must be 0, 0, 0, 1")
-    # Nearest rotation: the bound on rounding counts on orthonormal constants.
-    u, _, vt = np.linalg.svd(R)
-    nearest = u @ vt
-    if np.abs(nearest - R).max() > 1e-15:
-        result[:3, :3] = nearest
+    # Nearest rotation: the bound on rounding counts on orthonormal constants. It differs from R by
+    # about half the defect.
+    if defect > 6e-16:
+        u, _, vt = np.linalg.svd(R)
+        nearest = u @ vt
+        if np.abs(nearest - R).max() > 1e-15:
+            result[:3, :3] = nearest
     return result
-
-
-@contextmanager
-def _own_errors() -> Iterator[None]:
-    """Turn the errors of the common checks into those of this package."""
-    try:
-        yield
-    except MechanismError:
-        raise
-    except InvalidInput as error:
-        raise MechanismError(error.field, error.problem) from None
 
 
 def _check(mechanism: Mechanism) -> None:
     """Refuse what is no mechanism, with the place and the reason."""
-    with _own_errors():
-        checks.text("name", mechanism.name)
+    border.text("name", mechanism.name, MechanismError)
     variables = _several("variables", mechanism.variables, Variable, MAX_VARIABLES)
     loops = _several("loops", mechanism.loops, Loop, MAX_LOOPS)
     object.__setattr__(mechanism, "variables", variables)
@@ -317,8 +304,7 @@ def _check(mechanism: Mechanism) -> None:
         seen.add(variable.name)
     used: set[int] = set()
     for number, loop in enumerate(loops):
-        with _own_errors():
-            checks.text(f"loops[{number}].name", loop.name)
+        border.text(f"loops[{number}].name", loop.name, MechanismError)
         used |= _check_loop(f"loops[{number}] ({loop.name})", loop, len(variables))
     if mechanism.target is not None:
         object.__setattr__(mechanism, "target", _transform("target", mechanism.target))
@@ -358,10 +344,7 @@ def _check_range(where: str, lower: float, upper: float) -> None:
 
 
 def _check_loop(where: str, loop: Loop, count: int) -> set[int]:
-    if not isinstance(loop.closure, str) or loop.closure not in ("pose", "point"):
-        raise MechanismError(
-            f"{where}.closure", f"must be 'pose' or 'point', got {checks.shown(loop.closure)}"
-        )
+    border.choice(f"{where}.closure", loop.closure, ("pose", "point"), MechanismError)
     used: set[int] = set()
     factors = _several(f"{where}.chain", loop.factors, object, MAX_FACTORS)
     for k, factor in enumerate(factors):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kin_core.checks import shown
-from kin_core.errors import InvalidInput
 from kin_core.rotations import exp_so3, inverse_transform, transform
 from kin_core.urdf import Closure, Urdf, UrdfJoint
 from kin_solvers import border
-from kin_solvers.errors import MechanismError, SizeError
+from kin_solvers.errors import MechanismError, SizeError, own_errors
 from kin_solvers.mechanism import (
     MAX_FACTORS,
     MAX_LOOPS,
@@ -23,12 +23,14 @@ from kin_solvers.mechanism import (
     Variable,
 )
 
-__all__ = ["arm_from_urdf", "loops_from_urdf"]
+__all__ = ["arm_from_urdf", "link_pose", "loops_from_urdf"]
 
 Matrix = NDArray[np.float64]
 
 #: Largest multiplier of a joint that follows another.
 MAX_MULTIPLE = 4
+#: Closures that join the origins alone.
+_POINTS = ("spherical", "ball", "point")
 
 
 def arm_from_urdf(urdf: Urdf, target: ArrayLike, *, base: str = "", tip: str = "") -> Mechanism:
@@ -65,6 +67,27 @@ def arm_from_urdf(urdf: Urdf, target: ArrayLike, *, base: str = "", tip: str = "
     return arm.with_target(target)
 
 
+def link_pose(urdf: Urdf, link: str, positions: Mapping[str, float]) -> Matrix:
+    """Pose of a link in the root of a robot, shape (4, 4) [m].
+
+    Args:
+        urdf: The robot.
+        link: Name of the link.
+        positions: Of the joints on the way to it, by name [rad, m]; joints that follow others, and
+            those that stand still, need none.
+    """
+    pose = np.eye(4)
+    for joint in _chain(urdf, urdf.root, link):
+        pose = pose @ joint.origin
+        if joint.moves:
+            leader, multiplier, offset = _leader(urdf, joint)
+            if leader.name not in positions and not _is_fixed(leader):
+                raise MechanismError(f"joint {leader.name}", "has no position")
+            value = multiplier * positions.get(leader.name, leader.lower) + offset
+            pose = pose @ _moved(joint, np.asarray(joint.axis, dtype=np.float64), value)
+    return pose
+
+
 def loops_from_urdf(urdf: Urdf, closures: list[Closure]) -> Mechanism:
     """The closed loops that a sidecar adds to a robot.
 
@@ -94,35 +117,24 @@ def loops_from_urdf(urdf: Urdf, closures: list[Closure]) -> Mechanism:
         shared = 0
         while shared < min(len(a), len(b)) and a[shared].name == b[shared].name:
             shared += 1
-        factors = builder.forward(a[shared:])
-        factors.append(Constant(np.asarray(closure.origin_a, dtype=np.float64)))
-        factors += _closure_motion(closure, builder)
-        factors.append(Constant(inverse_transform(np.asarray(closure.origin_b, dtype=np.float64))))
-        factors += builder.backward(b[shared:])
-        kind = "point" if closure.type in ("spherical", "ball", "point") else "pose"
-        if kind == "point":
-            factors = _from_point(closure, builder, a[shared:], b[shared:])
+        there = builder.forward(a[shared:])
+        motion = _closure_motion(closure, builder)
+        back = builder.backward(b[shared:])
+        at_a = Constant(np.asarray(closure.origin_a, dtype=np.float64))
+        from_b = Constant(inverse_transform(np.asarray(closure.origin_b, dtype=np.float64)))
+        kind = "point" if closure.type in _POINTS else "pose"
+        # A point is seen from frame b: the translation of from_b back there at_a is zero.
+        factors = (
+            [from_b, *back, *there, at_a]
+            if kind == "point"
+            else [*there, at_a, *motion, from_b, *back]
+        )
         loops.append(Loop(tuple(factors), kind, closure.name))
     return Mechanism(urdf.name, tuple(builder.variables), tuple(loops))
 
 
-def _from_point(
-    closure: Closure,
-    builder: _Builder,
-    a: list[UrdfJoint],
-    b: list[UrdfJoint],
-) -> list[Constant | Motion]:
-    """Point a seen from frame b: origin_b^-1 (chain b)^-1 (chain a) origin_a, translation zero."""
-    return [
-        Constant(inverse_transform(np.asarray(closure.origin_b, dtype=np.float64))),
-        *builder.backward(b),
-        *builder.forward(a),
-        Constant(np.asarray(closure.origin_a, dtype=np.float64)),
-    ]
-
-
 def _closure_motion(closure: Closure, builder: _Builder) -> list[Constant | Motion]:
-    if closure.type in ("fixed", "spherical", "ball", "point"):
+    if closure.type in ("fixed", *_POINTS):
         return []
     if closure.type in ("revolute", "continuous", "hinge"):
         index = builder.add(Variable(closure.name))
@@ -137,10 +149,8 @@ def _closure_motion(closure: Closure, builder: _Builder) -> list[Constant | Moti
 
 
 def _chain(urdf: Urdf, base: str, tip: str) -> list[UrdfJoint]:
-    try:
+    with own_errors(MechanismError):
         return urdf.chain(base, tip)
-    except InvalidInput as error:
-        raise MechanismError(error.field, error.problem) from None
 
 
 def _about(axis: Matrix, index: int, sign: int) -> list[Constant | Motion]:

@@ -14,8 +14,7 @@ from kin_core.checks import shown
 from kin_core.errors import InvalidInput
 from kin_core.rotations import inverse_transform, quaternion_to_matrix, rpy_to_matrix
 from kin_core.yamls import load_yaml
-from kin_solvers import border
-from kin_solvers.errors import MechanismError, SizeError
+from kin_solvers.errors import MechanismError, SizeError, own_errors
 from kin_solvers.mechanism import (
     AXES,
     MAX_LOOPS,
@@ -47,7 +46,7 @@ def load_mechanism(source: str | Path, *, name: str = "") -> Mechanism:
     Raises:
         MechanismError: With the file and the field that is wrong.
     """
-    with border.own_errors(MechanismError):
+    with own_errors(MechanismError):
         checks.text("name", name, 4096)
         if not isinstance(source, (str, Path)):
             raise MechanismError("source", f"must be a text or a Path, got {shown(source)}")
@@ -156,38 +155,30 @@ class _Reader:
             return [Constant(self._transform(f"{where}.transform", value))]
         if key not in _STEPS:
             checks.one_of(where, key, (*_STEPS, "transform"))
-        verb, axis_name = key.split("_")
-        axis = AXES.index(axis_name)
+        verb, axis = key.split("_")
         kind = "rotation" if verb == "rotate" else "translation"
-        if isinstance(value, str):
-            return [self._motion(f"{where}.{key}", value, axis, kind)]
-        amount = checks.number(f"{where}.{key}", value)
-        if kind == "rotation":
-            return [Constant(rotation(axis, self._angle(amount)))]
-        return [Constant(translation(axis, amount))]
+        return [self._factor(f"{where}.{key}", value, AXES.index(axis), kind)]
 
     def _dh_row(self, where: str, row: Any) -> list[Constant | Motion]:
         table = self._table(where, row, {"theta", "d", "a", "alpha"}, set())
-        factors: list[Constant | Motion] = []
-        for key, axis, kind in (
-            ("theta", 2, "rotation"),
-            ("d", 2, "translation"),
-            ("a", 0, "translation"),
-            ("alpha", 0, "rotation"),
-        ):
-            value = table.get(key, 0.0)
-            if isinstance(value, str):
-                factors.append(self._motion(f"{where}.{key}", value, axis, kind))
-                continue
-            amount = checks.number(f"{where}.{key}", value)
-            if kind == "rotation":
-                factors.append(Constant(rotation(axis, self._angle(amount))))
-            else:
-                factors.append(Constant(translation(axis, amount)))
-        return factors
+        return [
+            self._factor(f"{where}.{key}", table.get(key, 0.0), axis, kind)
+            for key, axis, kind in (
+                ("theta", 2, "rotation"),
+                ("d", 2, "translation"),
+                ("a", 0, "translation"),
+                ("alpha", 0, "rotation"),
+            )
+        ]
 
-    def _motion(self, where: str, text: str, axis: int, kind: str) -> Motion:
-        sign, name = (-1, text[1:].strip()) if text.startswith("-") else (1, text.strip())
+    def _factor(self, where: str, value: Any, axis: int, kind: str) -> Constant | Motion:
+        """A number, or the name of a variable with its sign, as a factor."""
+        if not isinstance(value, str):
+            amount = checks.number(where, value)
+            if kind == "rotation":
+                return Constant(rotation(axis, self._angle(amount)))
+            return Constant(translation(axis, amount))
+        sign, name = (-1, value[1:].strip()) if value.startswith("-") else (1, value.strip())
         checks.one_of(where, name, self.names)
         index = self.names.index(name)
         if self.kinds[index] != kind:

@@ -20,6 +20,8 @@ from kin_core.errors import Cancelled, InvalidInput, LimitExceeded
 from kin_core.task import Task
 from kin_core.urdf import Urdf, load_urdf
 from kin_ros.arrays import from_field, to_field
+from kin_ros.frames import Frames
+from kin_ros.moveit import serve_kinematics
 from kin_ros.node import KinNode, run
 from kin_ros.qos import LATCHED, STATE
 from kin_solvers.all_ik import solve_all_ik
@@ -34,6 +36,7 @@ from kin_solvers.conversions import (
     read_settings,
     report,
 )
+from kin_solvers.doors import ArmDoors
 from kin_solvers.manifold import Manifold
 from kin_solvers.markers import boxes_as_markers, linkage_as_markers
 from kin_solvers.mechanism import Mechanism
@@ -74,9 +77,20 @@ class KinSolversNode(KinNode[CuikParameters]):
         self._playback_from = 0.0
         self.listen(JointState, "~/show", self._on_show, STATE)
         self._listening: set[str] = set()
-        self.serve(SolveManifold, "~/solve_manifold", self._solve_service)
-        self.serve_action(SolveManifoldAction, "~/solve_manifold", self._solve_action, feedback)
+        self.serve(
+            SolveManifold,
+            "~/solve_manifold",
+            lambda request, task: self._solve(request.problem, task, SolveManifold.Response()),
+        )
+        self.serve_action(
+            SolveManifoldAction,
+            "~/solve_manifold",
+            lambda goal, task: self._solve(goal.problem, task, SolveManifoldAction.Result()),
+            feedback,
+        )
         self.serve(SolveAllIK, "~/solve_all_ik", self._solve_all_ik)
+        doors = ArmDoors(lambda: self._urdf(""), self._all_ik_settings)
+        serve_kinematics(self, doors.robot, Frames(self), ik=doors.ik, fk=doors.fk)
         self.every(1.0 / self.parameters.playback_rate, self._play)
 
     def activate(self) -> None:
@@ -86,17 +100,7 @@ class KinSolversNode(KinNode[CuikParameters]):
 
     # Requests ------------------------------------------------------------------------------
 
-    def _solve_service(self, request: Any, task: Task) -> Any:
-        response = SolveManifold.Response()
-        self._solve(request.problem, task, response)
-        return response
-
-    def _solve_action(self, goal: Any, task: Task) -> Any:
-        result = SolveManifoldAction.Result()
-        self._solve(goal.problem, task, result)
-        return result
-
-    def _solve(self, problem: ManifoldProblem, task: Task, answer: Any) -> None:
+    def _solve(self, problem: ManifoldProblem, task: Task, answer: Any) -> Any:
         mechanism = read_mechanism(problem, self._urdf)
         settings = read_settings(problem, self.parameters)
         n = len(mechanism.variables)
@@ -120,17 +124,21 @@ class KinSolversNode(KinNode[CuikParameters]):
         self.diagnostics.value("boxes processed", float(manifold.counters.processed))
         if manifold.complete:
             self._show(manifold, message)
+        return answer
 
     def _solve_all_ik(self, request: Any, task: Task) -> Any:
         arm = read_arm(request, self._urdf)
         seed = from_field(request.seed)
+        settings = self._all_ik_settings()
+        found = solve_all_ik(arm, seed if len(seed) else None, settings, task=task)
+        return all_ik_response(arm, found, int(request.max_solutions))
+
+    def _all_ik_settings(self) -> Settings:
         p = self.parameters
-        settings = Settings(
+        return Settings(
             sigma=min(p.sigma, ALL_IK_SIGMA), rho=p.rho, threads=p.threads, max_boxes=p.max_boxes,
             max_bytes=p.max_bytes,
         )  # fmt: skip
-        found = solve_all_ik(arm, seed if len(seed) else None, settings, task=task)
-        return all_ik_response(arm, found, int(request.max_solutions))
 
     # Robot descriptions --------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from kin_solvers.driver import Goal, Tuning, run
 from kin_solvers.errors import SizeError
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.paper_kernels import PaperTables
-from kin_solvers.search import Flag, OneStage, with_known
+from kin_solvers.search import Flag, Search
 from kin_solvers.system import System
 from kin_solvers.turns import turned
 
@@ -34,7 +34,7 @@ _ROUNDING = 1e-14
 _MAX_PARTS = 64
 
 
-class PaperSearch(OneStage):
+class PaperSearch(Search):
     """Fig. 2 and Fig. 3 of the paper on a mechanism.
 
     Args:
@@ -110,10 +110,6 @@ class PaperSearch(OneStage):
         """Numbers that a box holds."""
         return self.scalars
 
-    def go_on(self, boxes: Boxes, limit: int, known: Boxes, flag: Flag) -> Outcome:
-        """The same after others."""
-        return with_known(self.run(boxes, limit, flag), known)
-
     def unfinished(self, boxes: Boxes) -> Boxes:
         """Boxes that are left, as boxes of configurations.
 
@@ -121,17 +117,20 @@ class PaperSearch(OneStage):
         rectangles around the arcs are never larger than the ones before, so that a search that goes
         on from its own unfinished boxes gets on.
         """
-        low, high, share = [], [], []
+        found: list[tuple[Array, Array]] = []
+        share: list[float] = []
         for i in range(len(boxes)):
             parts = self._on_the_circles(boxes.lower[i], boxes.upper[i])
-            low += [part[0] for part in parts]
-            high += [part[1] for part in parts]
+            found += parts
             share += [boxes.share[i] / max(len(parts), 1)] * len(parts)
+        return Boxes(*self._in_units(found), np.array(share, dtype=np.float64))
+
+    def _in_units(self, boxes: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+        """Boxes of configurations in the mechanism's units, shapes (N, V)."""
         size, unit = self.system.size, self.system.unit
-        return Boxes(
-            np.array(low).reshape(-1, size) / unit,
-            np.array(high).reshape(-1, size) / unit,
-            np.array(share, dtype=np.float64),
+        return (
+            np.array([a for a, _ in boxes]).reshape(-1, size) / unit,
+            np.array([b for _, b in boxes]).reshape(-1, size) / unit,
         )
 
     def _on_the_circles(self, lower: Array, upper: Array) -> list[tuple[Array, Array]]:
@@ -168,11 +167,7 @@ class PaperSearch(OneStage):
                 lower[:, s], upper[:, s], lower[:, s + 1], upper[:, s + 1]
             )
         boxes = [box for i in range(n) for box in turned(low[i], high[i], self.system)]
-        unit = self.system.unit
-        return (
-            np.array([a for a, _ in boxes]).reshape(-1, size) / unit,
-            np.array([b for _, b in boxes]).reshape(-1, size) / unit,
-        )
+        return self._in_units(boxes)
 
 
 def _range(

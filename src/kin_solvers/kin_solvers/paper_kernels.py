@@ -23,20 +23,9 @@ from llvmlite.ir import IRBuilder, Value
 from numpy.typing import NDArray
 
 from kin_solvers.compiled import Array, IntArray, exact_helper, exact_jit
-from kin_solvers.driver import Goal, Progress, Stack, Tuning, make_driver
+from kin_solvers.driver import Goal, Stack, Tuning, make_driver
 from kin_solvers.hulls import Box
 from kin_solvers.lanes import PLACE, address, get, instruction, lane, least, most, put
-
-__all__ = [
-    "PaperRoom",
-    "PaperTables",
-    "clip_loop",
-    "corner_products",
-    "loop_bits",
-    "make_room",
-    "project",
-    "search",
-]
 
 #: Padding of the clippings against rounding.
 PAD = 4e-15
@@ -172,7 +161,7 @@ def _fold_products(
 
 @exact_helper
 def _corner_matrix(tables: PaperTables, f: int, y: float, z: float, G: Array) -> None:
-    """G = Z C of one factor at one corner, 3 x 4 numbers."""
+    """G = Z C of one factor at one corner, with the row (0, 0, 0, 1) below: 16 numbers."""
     C = tables.C[f]
     translation = tables.translation[f]
     for c in range(4):
@@ -183,6 +172,7 @@ def _corner_matrix(tables: PaperTables, f: int, y: float, z: float, G: Array) ->
             G[c] = y * C[c] - z * C[4 + c]
             G[4 + c] = z * C[c] + y * C[4 + c]
         G[8 + c] = C[8 + c]
+        G[12 + c] = 1.0 if c == 3 else 0.0
     if translation:
         G[11] += y
 
@@ -280,24 +270,12 @@ def corner_products(tables: PaperTables, room: PaperRoom, loop: int) -> None:
 
 @exact_helper
 def _joint_corners(tables: PaperTables, room: PaperRoom, f: int) -> None:
-    """G[i] = Z C[f] at the corners of one joint, with the row (0, 0, 0, 1) below."""
-    C = tables.C
-    G = room.G
-    box = room.box
+    """The matrices G of one joint at its corners."""
     s = tables.scalar[f]
     translation = tables.translation[f]
     for i in range(2 if translation else 4):
-        y = box[s, i & 1]
-        z = 0.0 if translation else box[s + 1, i >> 1]
-        for c in range(4):
-            a = C[f, c]
-            b = C[f, 4 + c]
-            G[i, c] = a if translation else y * a - z * b
-            G[i, 4 + c] = b if translation else z * a + y * b
-            G[i, 8 + c] = C[f, 8 + c]
-            G[i, 12 + c] = 1.0 if c == 3 else 0.0
-        if translation:
-            G[i, 11] += y
+        z = 0.0 if translation else room.box[s + 1, i >> 1]
+        _corner_matrix(tables, f, room.box[s, i & 1], z, room.G[i])
 
 
 @exact_helper
@@ -319,18 +297,18 @@ def project(tables: PaperTables, room: PaperRoom, loop: int) -> None:
     A joint's corners are the blocks of what is left; their extremes are the projections, and
     folding the blocks into one leaves the extremes over that joint.
     """
-    bits = loop_bits(tables, loop)
+    size = 1 << loop_bits(tables, loop)
     corners = 2 if tables.translation[tables.offsets[loop + 1] - 1] else 4
-    _fold_corners(room.side, (1 << bits) // corners, corners, room.folds, room.blocks)
+    for i in range(size):
+        for r in range(12):
+            room.folds[0, i, r] = room.folds[1, i, r] = room.side[i, r]
+    _fold_extremes(size // corners, corners, room.folds, room.blocks)
     _project_rest(tables, room, loop)
 
 
 @exact_helper
 def _project_rest(tables: PaperTables, room: PaperRoom, loop: int) -> None:
     """Go on from the folds of the last joint."""
-    blocks = room.blocks
-    low = room.low
-    high = room.high
     first = tables.offsets[loop]
     n = tables.offsets[loop + 1] - first
     b = loop_bits(tables, loop)
@@ -340,33 +318,27 @@ def _project_rest(tables: PaperTables, room: PaperRoom, loop: int) -> None:
         size //= corners
         b -= 1 if corners == 2 else 2
         if t < n - 1:
-            _fold_extremes(size, corners, room.folds, blocks)
-        for r in range(12):
-            x = blocks[0, 0, r]
-            y = blocks[0, 1, r]
-            if corners == 2:
-                low[b, 0, r] = x
-                low[b, 1, r] = y
-                continue
-            z = blocks[0, 2, r]
-            w = blocks[0, 3, r]
-            low[b, 0, r] = x if x < z else z
-            low[b, 1, r] = y if y < w else w
-            low[b + 1, 0, r] = x if x < y else y
-            low[b + 1, 1, r] = z if z < w else w
-        for r in range(12):
-            x = blocks[1, 0, r]
-            y = blocks[1, 1, r]
-            if corners == 2:
-                high[b, 0, r] = x
-                high[b, 1, r] = y
-                continue
-            z = blocks[1, 2, r]
-            w = blocks[1, 3, r]
-            high[b, 0, r] = x if x > z else z
-            high[b, 1, r] = y if y > w else w
-            high[b + 1, 0, r] = x if x > y else y
-            high[b + 1, 1, r] = z if z > w else w
+            _fold_extremes(size, corners, room.folds, room.blocks)
+        _to_ends(room.blocks[0], corners, 1.0, b, room.low)
+        _to_ends(room.blocks[1], corners, -1.0, b, room.high)
+
+
+@exact_helper
+def _to_ends(block: Array, corners: int, sign: float, b: int, out: Array) -> None:
+    """Minima (sign 1) or maxima (-1) at both ends of the scalars of a joint from its corners'."""
+    for r in range(12):
+        x = sign * block[0, r]
+        y = sign * block[1, r]
+        if corners == 2:
+            out[b, 0, r] = sign * x
+            out[b, 1, r] = sign * y
+            continue
+        z = sign * block[2, r]
+        w = sign * block[3, r]
+        out[b, 0, r] = sign * min(x, z)
+        out[b, 1, r] = sign * min(y, w)
+        out[b + 1, 0, r] = sign * min(x, y)
+        out[b + 1, 1, r] = sign * min(z, w)
 
 
 @exact_helper
@@ -385,61 +357,8 @@ def _project_products(tables: PaperTables, room: PaperRoom, loop: int) -> None:
 
 
 @exact_helper
-def _fold_corners(side: Array, size: int, corners: int, folds: Array, blocks: Array) -> None:
-    """Extremes of every block of ``side``, and over the blocks; four columns at a time."""
-    for i in range(corners):
-        start = i * size
-        for c in range(0, 12, 4):
-            a0 = b0 = side[start, c]
-            a1 = b1 = side[start, c + 1]
-            a2 = b2 = side[start, c + 2]
-            a3 = b3 = side[start, c + 3]
-            for j in range(start + 1, start + size):
-                x0 = side[j, c]
-                x1 = side[j, c + 1]
-                x2 = side[j, c + 2]
-                x3 = side[j, c + 3]
-                a0 = x0 if x0 < a0 else a0
-                a1 = x1 if x1 < a1 else a1
-                a2 = x2 if x2 < a2 else a2
-                a3 = x3 if x3 < a3 else a3
-                b0 = x0 if x0 > b0 else b0
-                b1 = x1 if x1 > b1 else b1
-                b2 = x2 if x2 > b2 else b2
-                b3 = x3 if x3 > b3 else b3
-            blocks[0, i, c] = a0
-            blocks[0, i, c + 1] = a1
-            blocks[0, i, c + 2] = a2
-            blocks[0, i, c + 3] = a3
-            blocks[1, i, c] = b0
-            blocks[1, i, c + 1] = b1
-            blocks[1, i, c + 2] = b2
-            blocks[1, i, c + 3] = b3
-    if corners == 2:
-        for j in range(size):
-            for c in range(12):
-                x = side[j, c]
-                y = side[size + j, c]
-                folds[0, j, c] = x if x < y else y
-                folds[1, j, c] = x if x > y else y
-        return
-    for j in range(size):
-        for c in range(12):
-            x = side[j, c]
-            y = side[size + j, c]
-            z = side[2 * size + j, c]
-            w = side[3 * size + j, c]
-            p = x if x < y else y
-            q = z if z < w else w
-            folds[0, j, c] = p if p < q else q
-            p = x if x > y else y
-            q = z if z > w else w
-            folds[1, j, c] = p if p > q else q
-
-
-@exact_helper
 def _fold_extremes(size: int, corners: int, folds: Array, blocks: Array) -> None:
-    """The same on minima and maxima that are already folded, in place."""
+    """Extremes of every block of minima and maxima, and over the blocks, in place."""
     low = address(folds)
     high = low + 96 * folds.shape[1]
     for i in range(corners):
@@ -540,10 +459,8 @@ def _rectangle_circle_clipping(box: Array, s: int, w: int) -> bool:
 def clip_loop(tables: PaperTables, room: PaperRoom, loop: int) -> bool:
     """The RISC processor: all clippings of one loop; the box in place. False if empty."""
     translation = tables.translation
-    box = room.box
-    clipped = room.clipped
-    low = room.low
-    high = room.high
+    box, clipped = room.box, room.clipped
+    low, high = room.low, room.high
     first = tables.offsets[loop]
     n = tables.offsets[loop + 1] - first
     b = 0
@@ -636,7 +553,7 @@ _drive = make_driver(reduce_box, _split)
 
 
 @exact_jit
-def search(tables: PaperTables, goal: Goal, stack: Stack, found: Box, progress: Progress) -> None:
+def search(tables: PaperTables, goal: Goal, stack: Stack, found: Box, progress: np.record) -> None:
     """The Cuik algorithm (Fig. 2) on boxes of scalars."""
     box = Box(np.empty(goal.sigma.size), np.empty(goal.sigma.size))
     _drive(tables, make_room(tables, goal.sigma.size), goal, stack, found, progress, box)

@@ -166,17 +166,11 @@ class PlanarSystem:
         half += _PAD * (4.0 + np.abs(self.back_shift) + largest @ np.abs(B).T) + self.back_slack
         a = np.where(self.known, middle - half, s.lower)
         b = np.where(self.known, middle + half, s.upper)
-        out_lower, out_upper, parent = [], [], []
-        for i in range(len(lower)):
-            for box in turned(a[i], b[i], s):
-                out_lower.append(box[0])
-                out_upper.append(box[1])
-                parent.append(i)
-        size = (-1, s.size)
+        parts = [(i, *box) for i in range(len(lower)) for box in turned(a[i], b[i], s)]
         return (
-            np.array(out_lower).reshape(size),
-            np.array(out_upper).reshape(size),
-            np.array(parent, dtype=np.int64),
+            np.array([low for _, low, _ in parts]).reshape(-1, s.size),
+            np.array([high for _, _, high in parts]).reshape(-1, s.size),
+            np.array([i for i, _, _ in parts], dtype=np.int64),
         )
 
     def from_joints(self, lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -190,12 +184,7 @@ class PlanarSystem:
         high = np.concatenate([middle + half, upper[:, moving]], axis=1)
         cyclic = self.tables.arcs["cyclic"]
         wide = cyclic & (high - low >= _TWO_PI)
-        low[:, wide.any(axis=0)] = np.where(
-            wide[:, wide.any(axis=0)], self.lower[wide.any(axis=0)], low[:, wide.any(axis=0)]
-        )
-        high[:, wide.any(axis=0)] = np.where(
-            wide[:, wide.any(axis=0)], self.upper[wide.any(axis=0)], high[:, wide.any(axis=0)]
-        )
+        low, high = np.where(wide, self.lower, low), np.where(wide, self.upper, high)
         inside = np.where(cyclic, low, np.maximum(low, self.lower))
         return inside, np.where(cyclic, high, np.minimum(high, self.upper))
 

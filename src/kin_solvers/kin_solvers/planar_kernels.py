@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from kin_solvers.clipping import intersect
 from kin_solvers.compiled import Array, Records, helper, jit, maker
-from kin_solvers.driver import Goal, Progress, Stack, Tuning, make_driver, split
+from kin_solvers.driver import Goal, Stack, Tuning, make_driver, split
 from kin_solvers.hulls import Box, Y, Z, enclose, narrow
-from kin_solvers.precondition import Linear, precondition
-
-__all__ = ["TERM", "PlanarTables", "search"]
+from kin_solvers.precondition import Linear, make_linear, precondition, regularisation
 
 _INF = math.inf
 
@@ -69,8 +67,7 @@ def _make_room(tables: PlanarTables) -> PlanarRoom:
                     uses[term.angle, r] = True
                 if term.travel >= 0:
                     uses[term.travel, r] = True
-    linear = Linear(np.zeros((V, R)), np.zeros((V, R)), np.zeros((V, V)), np.zeros((V + 1, V)))
-    return PlanarRoom(tables.arcs.copy(), linear, np.ones((1, R)), uses)
+    return PlanarRoom(tables.arcs.copy(), make_linear(V, R), np.ones((1, R)), uses)
 
 
 @helper
@@ -88,9 +85,7 @@ def reduce_box(
                     return False, widest
     if widest <= tuning.sums_below:
         _slopes(tables, arcs, room.linear.J)
-        reach = tables.reach
-        eps = tuning.regularisation * widest * widest * widest * widest * (1.0 + reach * reach)
-        precondition(room.linear, eps)
+        precondition(room.linear, regularisation(tuning.regularisation, widest, tables.reach))
         for k in range(arcs.size):
             if not _clip_with(tables, arcs, k, room.linear.P, k, 0, R):
                 return False, widest
@@ -186,7 +181,7 @@ _drive = make_driver(reduce_box, split)
 
 
 @jit
-def search(tables: PlanarTables, goal: Goal, stack: Stack, found: Box, progress: Progress) -> None:
+def search(tables: PlanarTables, goal: Goal, stack: Stack, found: Box, progress: np.record) -> None:
     """The Cuik algorithm on boxes of absolute angles and travels."""
     box = Box(np.empty(goal.sigma.size), np.empty(goal.sigma.size))
     _drive(tables, _make_room(tables), goal, stack, found, progress, box)

@@ -15,23 +15,33 @@ import numpy as np
 
 from kin_solvers.clipping import intersect
 from kin_solvers.compiled import Array, Records, helper, jit, maker
-from kin_solvers.driver import Goal, Progress, Stack, Tuning, make_driver, split
+from kin_solvers.driver import Goal, Stack, Tuning, make_driver, split
 from kin_solvers.hulls import Box, enclose, narrow
-from kin_solvers.lanes import ROW, VECTOR, address, columns, dot, four_dots
-from kin_solvers.precondition import Linear, Slopes, loop_slopes, precondition
+from kin_solvers.lanes import ROW, address, dot
+from kin_solvers.precondition import (
+    Linear,
+    Slopes,
+    loop_slopes,
+    make_linear,
+    make_slopes,
+    precondition,
+    regularisation,
+)
 from kin_solvers.products import (
     LANES,
     ROWS,
-    Extremes,
     Products,
+    SumFolds,
     bend,
-    fold_half,
+    fold_sums,
+    make_products,
+    make_sum_folds,
+    set_weights,
+    sum_rows,
     vertex_matrix,
     vertex_products,
 )
 from kin_solvers.system import WIDE_NORM
-
-__all__ = ["PlatformTables", "search"]
 
 
 class LegTables(NamedTuple):
@@ -74,18 +84,6 @@ class PlatformTables(NamedTuple):
     reach: float
 
 
-class LaneFolds(NamedTuple):
-    """Room for four functions at vertex products and their extremes, as in the fast method."""
-
-    column: Array
-    norms: Array
-    value: Array
-    low: Array
-    high: Array
-    block_low: Array
-    block_high: Array
-
-
 class PlatformRoom(NamedTuple):
     """What Reduce_Box works in.
 
@@ -96,7 +94,7 @@ class PlatformRoom(NamedTuple):
         entries: Slopes of the entries of the chain, shape (n, 16).
         linear: Slopes and preconditioner of the legs.
         Q: Preconditioned sums of legs as rows of entries, then a row of zeros, shape (n + 1, 16).
-        folds: ``LaneFolds``.
+        sums: Sums of entries and their extremes.
     """
 
     arcs: Records
@@ -105,36 +103,20 @@ class PlatformRoom(NamedTuple):
     entries: Array
     linear: Linear
     Q: Array
-    folds: LaneFolds
+    sums: SumFolds
 
 
 @maker
 def _make_room(tables: PlatformTables) -> PlatformRoom:
     n = tables.arcs.size
-    legs = tables.legs.constant.size
-    width = 4**n
     return PlatformRoom(
         tables.arcs.copy(),
-        Products(
-            tables.joints.copy(),
-            tables.halves.copy(),
-            np.zeros((4 * n, ROWS)),
-            np.empty((width, ROWS)),
-            np.empty((width, ROWS)),
-        ),
-        Slopes(np.zeros((n + 1, ROWS)), np.zeros((n + 1, ROWS)), np.zeros((2, ROWS))),
+        make_products(tables.joints, tables.halves, 4**n, 4**n),
+        make_slopes(n),
         np.zeros((n, ROWS)),
-        Linear(np.zeros((n, legs)), np.zeros((n, legs)), np.zeros((n, n)), np.zeros((n + 1, n))),
+        make_linear(n, tables.legs.constant.size),
         np.zeros((n + 1, ROWS)),
-        LaneFolds(
-            np.zeros((ROWS, LANES)),
-            np.zeros(LANES),
-            np.empty((width, LANES)),
-            np.empty((width, LANES)),
-            np.empty((width, LANES)),
-            np.zeros((4 * n, LANES)),
-            np.zeros((4 * n, LANES)),
-        ),
+        make_sum_folds(4**n, n),
     )
 
 
@@ -158,9 +140,7 @@ def reduce_box(
     if widest > tuning.raw_above and not _clip_raw(tables, room, growth, sag):
         return False, widest
     if widest <= tuning.sums_below:
-        reach = tables.reach
-        eps = tuning.regularisation * widest * widest * widest * widest * (1.0 + reach * reach)
-        _weigh_legs(tables, room, eps)
+        _weigh_legs(tables, room, regularisation(tuning.regularisation, widest, tables.reach))
         if not _clip_preconditioned(tables, room, growth, sag):
             return False, widest
     return narrow(box, arcs), widest
@@ -185,9 +165,9 @@ def _clip_raw(tables: PlatformTables, room: PlatformRoom, growth: float, sag: fl
         _bound_rows(room, legs.W, i0, lanes, legs.bounds)
         for q in range(lanes):
             slack = (
-                room.folds.norms[q] * growth
+                room.sums.norms[q] * growth
                 + legs.slack[i0 + q]
-                + abs(room.folds.column[15, q]) * sag
+                + abs(room.sums.column[15, q]) * sag
             )
             if not _clip_all(room, q, legs.constant[i0 + q], slack):
                 return False
@@ -231,8 +211,8 @@ def _clip_preconditioned(
                 base += P[k0 + q, i] * legs.constant[i]
                 total += abs(P[k0 + q, i]) * (legs.summed * growth + legs.slack[i])
             # The weights are sums themselves: their rounding is the second part.
-            slack = room.folds.norms[q] * growth + total
-            slack += abs(room.folds.column[15, q]) * sag
+            slack = room.sums.norms[q] * growth + total
+            slack += abs(room.sums.column[15, q]) * sag
             # Every variable, not only the row's own: the bounds are there.
             if not _clip_all(room, q, base, slack):
                 return False
@@ -242,40 +222,19 @@ def _clip_preconditioned(
 @helper
 def _bound_rows(room: PlatformRoom, weights: Array, first: int, lanes: int, bounds: Array) -> None:
     """Extremes of up to four rows for every vertex of every variable, in the blocks."""
-    folds = room.folds
-    products = room.products
-    half = products.halves[0, 1]
-    a = address(weights) + ROW * first
-    last = address(weights) + ROW * (weights.shape[0] - 1)  # a row of zeros
-    columns(
-        address(folds.column),
-        a,
-        a + ROW if lanes > 1 else last,
-        a + 2 * ROW if lanes > 2 else last,
-        a + 3 * ROW if lanes > 3 else last,
-        address(bounds),
-        address(folds.norms),
-    )
-    for j in range(half.count):
-        four_dots(
-            address(folds.value) + VECTOR * j,
-            address(products.sides) + ROW * j,
-            address(folds.column),
-        )
-    extremes = Extremes(
-        address(folds.low),
-        address(folds.high),
-        address(folds.block_low),
-        address(folds.block_high),
-    )
-    fold_half(address(folds.value), 1, products.joints, half, extremes)
+    half = room.products.halves[0, 1]
+    rows = address(weights)
+    zeros = rows + ROW * (weights.shape[0] - 1)
+    set_weights(room.sums, rows + ROW * first, ROW, zeros, lanes, address(bounds))
+    sum_rows(room.products, half, room.sums)
+    fold_sums(room.products, half, room.sums)
 
 
 @helper
 def _clip_all(room: PlatformRoom, q: int, constant: float, slack: float) -> bool:
     """Clip every variable with lane q of the blocks; False if empty."""
-    block_low = room.folds.block_low
-    block_high = room.folds.block_high
+    block_low = room.sums.block_low
+    block_high = room.sums.block_high
     for k in range(room.arcs.size):
         arc = room.arcs[k]
         clips = False
@@ -296,7 +255,7 @@ _drive = make_driver(reduce_box, split)
 
 @jit
 def search(
-    tables: PlatformTables, goal: Goal, stack: Stack, found: Box, progress: Progress
+    tables: PlatformTables, goal: Goal, stack: Stack, found: Box, progress: np.record
 ) -> None:
     """The Cuik algorithm on boxes of the platform's variables."""
     box = Box(np.empty(goal.sigma.size), np.empty(goal.sigma.size))

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from kin_solvers.compiled import Array, Records, helper
+import numpy as np
+
+from kin_solvers.compiled import Array, Records, helper, maker
 from kin_solvers.lanes import ROW, address, combine, dot, multiply, multiply_derivative
 from kin_solvers.products import ROWS, Products
-
-__all__ = ["Linear", "Slopes", "loop_slopes", "precondition", "precondition_rows"]
 
 #: Part of a null space that a variable must have to become its parameter.
 PARAMETER_SHARE = 0.1
@@ -36,12 +36,29 @@ class Linear(NamedTuple):
     B: Array
 
 
+@maker
+def make_linear(variables: int, rows: int) -> Linear:
+    """Room for so many variables and equations; P has a row of zeros at its end."""
+    return Linear(
+        np.zeros((variables, rows)),
+        np.zeros((variables + 1, rows)),
+        np.zeros((variables, variables)),
+        np.zeros((variables + 1, variables)),
+    )
+
+
 class Slopes(NamedTuple):
     """Room for the slopes of a half: mean of each joint, products after it, one matrix."""
 
     mean: Array
     after: Array
     X: Array
+
+
+@maker
+def make_slopes(joints: int) -> Slopes:
+    """Room for halves of so many joints at most."""
+    return Slopes(np.zeros((joints + 1, ROWS)), np.zeros((joints + 1, ROWS)), np.zeros((2, ROWS)))
 
 
 @helper
@@ -90,6 +107,12 @@ def loop_slopes(loops: Records, products: Products, room: Slopes, J: Array) -> N
                     combine(row, row, 1.0, x, 1.0)
                 if t + 1 < length:
                     multiply(a, a, mean + ROW * t, 1.0)
+
+
+@helper
+def regularisation(factor: float, widest: float, reach: float) -> float:
+    """What is added to J J' for boxes of a largest half-width."""
+    return factor * widest * widest * widest * widest * (1.0 + reach * reach)
 
 
 @helper

@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kin_solvers.compiled import Array, IntArray, Records, helper
+from kin_solvers.compiled import Array, IntArray, Records, helper, maker
 from kin_solvers.hulls import Y, Z
 from kin_solvers.lanes import (
     ROW,
     VECTOR,
     address,
+    columns,
     combine,
     fold_2,
     fold_3,
@@ -23,25 +24,11 @@ from kin_solvers.lanes import (
     fold_values_2,
     fold_values_3,
     fold_values_4,
+    four_dots,
     multiply,
     turn_columns,
     turn_rows,
 )
-
-__all__ = [
-    "FACTOR",
-    "HALF",
-    "JOINT",
-    "LANES",
-    "ROWS",
-    "Extremes",
-    "Products",
-    "bend",
-    "fold_half",
-    "make_joints",
-    "vertex_matrix",
-    "vertex_products",
-]
 
 #: Entries of a conformal matrix.
 ROWS = 16
@@ -80,6 +67,54 @@ class Products(NamedTuple):
     G: Array
     sides: Array
     spare: Array
+
+
+@maker
+def make_products(joints: Records, halves: Records, sides: int, width: int) -> Products:
+    """Room for ``sides`` vertex products, of which a half has ``width`` at most."""
+    return Products(
+        joints.copy(),
+        halves.copy(),
+        np.zeros((4 * joints.size, ROWS)),
+        np.empty((sides, ROWS)),
+        np.empty((width, ROWS)),
+    )
+
+
+class SumFolds(NamedTuple):
+    """Room for four sums of entries of vertex products and their extremes.
+
+    Attributes:
+        column: Weights of the entries, shape (16, 4).
+        norms: Their sums |weight| bound, shape (4,).
+        value: The sums at vertex products, shape (width, 4).
+        low: Minima under way, shape (width, 4); at last the first row: over everything.
+        high: Maxima.
+        block_low: Minima for each vertex i of joint t of a half in row 4 t + i, shape (4 n, 4).
+        block_high: Maxima.
+    """
+
+    column: Array
+    norms: Array
+    value: Array
+    low: Array
+    high: Array
+    block_low: Array
+    block_high: Array
+
+
+@maker
+def make_sum_folds(width: int, joints: int) -> SumFolds:
+    """Room for halves of so many vertex products and joints at most."""
+    return SumFolds(
+        np.zeros((ROWS, LANES)),
+        np.zeros(LANES),
+        np.empty((width, LANES)),
+        np.empty((width, LANES)),
+        np.empty((width, LANES)),
+        np.zeros((4 * joints, LANES)),
+        np.zeros((4 * joints, LANES)),
+    )
 
 
 class Extremes(NamedTuple):
@@ -214,6 +249,49 @@ def fold_half(
             else:
                 fold_2(a, b, n, step, a, b, x, y, step)
         size = n
+
+
+@helper
+def set_weights(folds: SumFolds, rows: int, step: int, zeros: int, lanes: int, bounds: int) -> None:
+    """Take up to four rows as weights, with the sums |weight| bound.
+
+    Args:
+        folds: Receives them.
+        rows: Address of the first row.
+        step: Bytes to the next one.
+        zeros: Address of a row of zeros, for what is missing of four.
+        lanes: Number of rows.
+        bounds: Address of the bounds, 16 numbers.
+    """
+    columns(
+        address(folds.column),
+        rows,
+        rows + step if lanes > 1 else zeros,
+        rows + 2 * step if lanes > 2 else zeros,
+        rows + 3 * step if lanes > 3 else zeros,
+        bounds,
+        address(folds.norms),
+    )
+
+
+@helper
+def sum_rows(products: Products, half: np.record, folds: SumFolds) -> None:
+    """The weighted sums at all vertex products of a half."""
+    rows = address(products.sides) + ROW * half.start
+    for j in range(half.count):
+        four_dots(address(folds.value) + VECTOR * j, rows + ROW * j, address(folds.column))
+
+
+@helper
+def fold_sums(products: Products, half: np.record, folds: SumFolds) -> None:
+    """Extremes of the sums of a half."""
+    extremes = Extremes(
+        address(folds.low),
+        address(folds.high),
+        address(folds.block_low),
+        address(folds.block_high),
+    )
+    fold_half(address(folds.value), 1, products.joints, half, extremes)
 
 
 @helper

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kin_solvers.boxes import Boxes, Counters, Outcome
-from kin_solvers.compiled import Records
-from kin_solvers.driver import Goal, Kernel, Tuning, run
+from kin_solvers.driver import Goal, Kernel, run
 from kin_solvers.fast import CHUNK_BOXES, FastSearch
+from kin_solvers.planar import PlanarSystem
+from kin_solvers.platform import PlatformSystem
 from kin_solvers.schedule import CHUNKS
 from kin_solvers.search import (
     DONE,
     SEARCH,
     Chunk,
     Flag,
+    Search,
     Step,
     advance_one_stage,
     begin,
     with_known,
 )
-from kin_solvers.system import System
 
-__all__ = ["ReducedSearch"]
+__all__ = ["Reduced", "ReducedSearch"]
 
 Array = NDArray[np.float64]
 
@@ -39,53 +40,11 @@ NO_QUOTA = 1 << 62
 FINISH_FACTOR = 8
 
 
-class Reduced(Protocol):
-    """A mechanism with fewer unknowns than variables: absolute angles, or a platform's pose.
-
-    Attributes:
-        kernel: Its compiled search.
-        tuning: For its Reduce_Box.
-        coarsest: Largest box from which the other variables are looked for [rad, m].
-        selects: Whether the unknowns are some of the variables.
-        system: The mechanism in normal form.
-        size: Number of unknowns.
-        lower: Lower ends of the unknowns, shape (U,).
-        upper: Upper ends.
-        tables: What the kernel takes.
-    """
-
-    tuning: ClassVar[Tuning]
-    coarsest: ClassVar[float]
-    selects: ClassVar[bool]
-
-    @property
-    def kernel(self) -> Kernel[Any]: ...
-    @property
-    def system(self) -> System: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def lower(self) -> Array: ...
-    @property
-    def upper(self) -> Array: ...
-    @property
-    def tables(self) -> ReducedTables: ...
-
-    def to_joints(self, lower: Array, upper: Array) -> tuple[Array, Array, NDArray[np.int64]]:
-        """Boxes of all variables that hold what boxes of unknowns hold, and whose each is."""
-
-    def from_joints(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        """Boxes of unknowns that hold what boxes of all variables hold."""
+#: A mechanism with fewer unknowns than variables: absolute angles, or a platform's pose.
+Reduced = PlanarSystem | PlatformSystem
 
 
-class ReducedTables(Protocol):
-    """What a kernel of fewer unknowns takes: a named tuple that begins with its variables."""
-
-    @property
-    def arcs(self) -> Records: ...
-
-
-class ReducedSearch:
+class ReducedSearch(Search):
     """The fast method on fewer unknowns, then on all variables.
 
     Found boxes of unknowns are made smaller as long as their number does not grow, brought to all
@@ -179,7 +138,8 @@ class ReducedSearch:
             return self.finish.go_on(boxes, most, held.found, flag)
         sigma, tuning = self.sigma * 0.25**held.stage, self.reduced.tuning
         goal = Goal(sigma, self.rho, most, False, flag, tuning)
-        outcome = run(self.reduced.kernel, self.reduced.tables, boxes, goal)
+        kernel: Kernel[Any] = self.reduced.kernel
+        outcome = run(kernel, self.reduced.tables, boxes, goal)
         # A box of unknowns is no solution yet.
         outcome = replace(outcome, counters=replace(outcome.counters, solutions=0))
         return with_known(outcome, held.found)

@@ -19,21 +19,12 @@ from numpy.typing import NDArray
 
 from kin_core.task import STOP_CANCELLED, Task
 from kin_solvers.boxes import Boxes, Counters
+from kin_solvers.mechanism import Mechanism
 from kin_solvers.search import Chunk, Search, Step, begin
 
-__all__ = [
-    "CHUNKS",
-    "FIRST_BOXES",
-    "Frontier",
-    "Local",
-    "Paused",
-    "Runner",
-    "Work",
-    "run_rounds",
-    "start",
-]
-
 Array = NDArray[np.float64]
+#: What is searched and how: the mechanism, the method, sigma and rho.
+Question = tuple[Mechanism, str, float, float]
 
 #: Boxes that are processed before work is shared out.
 FIRST_BOXES = 400
@@ -53,33 +44,34 @@ class Frontier:
         question: What is searched and how; a frontier goes on with the same question only.
         chunks: The chunks of the round under way.
         round: Number of the round.
-        lower: Boxes found in the rounds before, shape (N, V) [rad, m].
-        upper: Their upper ends.
+        found: Boxes found in the rounds before, in parts (lower, upper) of shape (N, V) [rad, m]:
+            joined once, at the end.
         counters: What all stretches have counted.
     """
 
-    question: str
+    question: Question
     chunks: tuple[Chunk, ...]
     round: int
-    lower: Array
-    upper: Array
+    found: tuple[tuple[Array, Array], ...]
     counters: Counters = Counters()  # noqa: RUF009 (frozen)
 
     def solutions(self, search: Search) -> tuple[Array, Array]:
         """All boxes found so far, in the mechanism's units."""
-        parts = [search.solutions(chunk) for chunk in self.chunks]
-        return (
-            np.concatenate([self.lower, *(p[0] for p in parts)]),
-            np.concatenate([self.upper, *(p[1] for p in parts)]),
-        )
+        parts = [*self.found, *(search.solutions(chunk) for chunk in self.chunks)]
+        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
     def unfinished(self, search: Search) -> Boxes:
         """All boxes that are open, in the mechanism's units."""
-        return Boxes.joined([search.open_boxes(c) for c in self.chunks], self.lower.shape[1])
+        return Boxes.joined([search.open_boxes(c) for c in self.chunks], self.found[0][0].shape[1])
+
+    @property
+    def count(self) -> int:
+        """Boxes found in the rounds before."""
+        return sum(len(part[0]) for part in self.found)
 
     def held(self) -> int:
         """Boxes in memory."""
-        return len(self.lower) + sum(len(c) for c in self.chunks)
+        return self.count + sum(len(c) for c in self.chunks)
 
 
 @dataclass(frozen=True)
@@ -103,7 +95,7 @@ class Paused:
         return np.array_equal(self.lower, boxes[0]) and np.array_equal(self.upper, boxes[1])
 
 
-def start(question: str, chunks: Iterable[Chunk], size: int) -> Frontier:
+def start(question: Question, chunks: Iterable[Chunk], size: int) -> Frontier:
     """A frontier before its first round.
 
     Args:
@@ -112,7 +104,7 @@ def start(question: str, chunks: Iterable[Chunk], size: int) -> Frontier:
         size: Number of variables of the mechanism.
     """
     none = np.empty((0, size))
-    return Frontier(question, tuple(chunks), 0, none, none)
+    return Frontier(question, tuple(chunks), 0, ((none, none),))
 
 
 #: A chunk and the boxes that it may process now.
@@ -193,7 +185,8 @@ def run_rounds(
                 return frontier, "memory"
             room = 1
         works = _allot(frontier.chunks, min(budget, room), runner.slice * search.chunk)
-        report.queued(frontier)
+        report.finished = frontier.count
+        report.tell(frontier.chunks)
         chunks = list(frontier.chunks)
         counters = frontier.counters
         for number, step in zip(works, runner(list(works.values())), strict=True):
@@ -221,7 +214,7 @@ def _next_round(search: Search, frontier: Frontier) -> Frontier:
     """The same frontier, or the next round if the chunks of this one are done."""
     if not all(chunk.done for chunk in frontier.chunks):
         return frontier
-    lower, upper = frontier.solutions(search)
+    found = (*frontier.found, *(search.solutions(c) for c in frontier.chunks))
     parts = [c.left for c in frontier.chunks if len(c.left)]
     chunks: tuple[Chunk, ...] = ()
     if parts:
@@ -229,7 +222,7 @@ def _next_round(search: Search, frontier: Frontier) -> Frontier:
         count = min(CHUNKS, len(pending))
         quota = search.chunk << min(frontier.round, MOST_DOUBLINGS)
         chunks = tuple(begin(pending.part(slice(i, None, count)), quota) for i in range(count))
-    return replace(frontier, chunks=chunks, round=frontier.round + 1, lower=lower, upper=upper)
+    return replace(frontier, chunks=chunks, round=frontier.round + 1, found=found)
 
 
 class _Report:
@@ -237,24 +230,20 @@ class _Report:
 
     def __init__(self, task: Task, frontier: Frontier) -> None:
         self.task = task
-        self.finished = len(frontier.lower)
+        self.finished = frontier.count
         self.processed = frontier.counters.processed
         self.settled = 1.0 - sum(
             float(c.open.share.sum()) + float(c.left.share.sum()) for c in frontier.chunks
         )
 
-    def queued(self, frontier: Frontier) -> None:
-        """Report before a stretch of work."""
-        self.finished = len(frontier.lower)
-        self._tell(frontier.chunks)
-
     def add(self, step: Step, chunks: Sequence[Chunk]) -> None:
-        """Report a piece of work."""
+        """Count a piece of work, and report it."""
         self.settled += step.settled
         self.processed += step.counters.processed
-        self._tell(chunks)
+        self.tell(chunks)
 
-    def _tell(self, chunks: Sequence[Chunk]) -> None:
+    def tell(self, chunks: Sequence[Chunk]) -> None:
+        """Report where the search stands."""
         queued = sum(len(c.open) + len(c.left) + len(c.kept) for c in chunks)
         found = self.finished + sum(len(c.found) for c in chunks)
         self.task.progress(

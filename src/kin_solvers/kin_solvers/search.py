@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kin_solvers.boxes import Boxes, Counters, Outcome
-
-__all__ = [
-    "DONE",
-    "SEARCH",
-    "Chunk",
-    "Flag",
-    "OneStage",
-    "Search",
-    "Step",
-    "advance_one_stage",
-    "begin",
-    "with_known",
-]
 
 Array = NDArray[np.float64]
 #: Work stops when its first number is not 0.
@@ -71,8 +58,11 @@ class Step:
     settled: float
 
 
-class Search(Protocol):
+class Search(ABC):
     """One method: works on boxes until they are settled or a limit is reached.
+
+    A method of one stage, the search itself, defines ``go_on``; one of several overrides what deals
+    with chunks.
 
     Attributes:
         chunk: Boxes that make a chunk of work; depends on the mechanism only.
@@ -81,32 +71,57 @@ class Search(Protocol):
     chunk: int
 
     @property
+    @abstractmethod
     def numbers(self) -> int:
         """Numbers that a box holds at most."""
 
+    @abstractmethod
     def initial(self) -> Boxes:
         """The whole search space."""
 
+    @abstractmethod
     def resumed(self, lower: Array, upper: Array, share: Array) -> Boxes:
         """Boxes of configurations as boxes of this method."""
 
-    def given(self, lower: Array, upper: Array, share: Array, quota: int) -> list[Chunk]:
-        """Chunks that search boxes of configurations."""
-
+    @abstractmethod
     def run(self, boxes: Boxes, limit: int, flag: Flag) -> Outcome:
-        """Process at most ``limit`` boxes."""
+        """Process at most ``limit`` boxes, depth first."""
 
-    def advance(self, chunk: Chunk, limit: int, flag: Flag) -> Step:
-        """Go on with a chunk for at most ``limit`` boxes."""
-
+    @abstractmethod
     def to_angles(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Found boxes as boxes of configurations in the mechanism's units."""
 
-    def open_boxes(self, chunk: Chunk) -> Boxes:
-        """What a chunk has left open, as boxes of configurations in the mechanism's units."""
+    @abstractmethod
+    def unfinished(self, boxes: Boxes) -> Boxes:
+        """The same for boxes that are left."""
+
+    def go_on(self, boxes: Boxes, limit: int, known: Boxes, flag: Flag) -> Outcome:
+        """Process at most ``limit`` boxes; the found boxes begin with the known ones."""
+        return with_known(self.run(boxes, limit, flag), known)
+
+    def given(self, lower: Array, upper: Array, share: Array, quota: int) -> list[Chunk]:
+        """Chunks that search boxes of configurations."""
+        return [begin(self.resumed(lower, upper, share), quota)]
+
+    def advance(self, chunk: Chunk, limit: int, flag: Flag) -> Step:
+        """Go on with a chunk for at most ``limit`` boxes."""
+        step = advance_one_stage(
+            lambda boxes, most, held: self.go_on(boxes, most, held.found, flag), chunk, limit, flag
+        )
+        chunk = step.chunk
+        if len(chunk.open) and chunk.quota:
+            return step
+        none = Boxes.none(chunk.open.lower.shape[1])
+        return replace(step, chunk=replace(chunk, stage=DONE, left=chunk.open, open=none))
 
     def solutions(self, chunk: Chunk) -> tuple[Array, Array]:
         """What a chunk has found, as boxes of configurations in the mechanism's units."""
+        return self.to_angles(chunk.found.lower, chunk.found.upper)
+
+    def open_boxes(self, chunk: Chunk) -> Boxes:
+        """What a chunk has left open, as boxes of configurations in the mechanism's units."""
+        size = chunk.open.lower.shape[1]
+        return self.unfinished(Boxes.joined([chunk.open, chunk.left], size))
 
 
 def begin(boxes: Boxes, quota: int) -> Chunk:
@@ -143,52 +158,6 @@ def advance_one_stage(
             quota=chunk.quota - outcome.counters.processed,
             found=Boxes.settled(outcome.found_lower, outcome.found_upper),
         )
-
-
-class OneStage:
-    """A method whose chunks have one stage: the search itself."""
-
-    chunk: int
-
-    def resumed(self, lower: Array, upper: Array, share: Array) -> Boxes:
-        """Boxes of configurations as boxes of this method."""
-        raise NotImplementedError
-
-    def go_on(self, boxes: Boxes, limit: int, known: Boxes, flag: Flag) -> Outcome:
-        """Process at most ``limit`` boxes; the found boxes begin with the known ones."""
-        raise NotImplementedError
-
-    def to_angles(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        """Found boxes as boxes of configurations in the mechanism's units."""
-        raise NotImplementedError
-
-    def unfinished(self, boxes: Boxes) -> Boxes:
-        """The same for boxes that are left."""
-        raise NotImplementedError
-
-    def given(self, lower: Array, upper: Array, share: Array, quota: int) -> list[Chunk]:
-        """Chunks that search boxes of configurations."""
-        return [begin(self.resumed(lower, upper, share), quota)]
-
-    def advance(self, chunk: Chunk, limit: int, flag: Flag) -> Step:
-        """Go on with a chunk for at most ``limit`` boxes."""
-        step = advance_one_stage(
-            lambda boxes, most, held: self.go_on(boxes, most, held.found, flag), chunk, limit, flag
-        )
-        chunk = step.chunk
-        if len(chunk.open) and chunk.quota:
-            return step
-        none = Boxes.none(chunk.open.lower.shape[1])
-        return replace(step, chunk=replace(chunk, stage=DONE, left=chunk.open, open=none))
-
-    def solutions(self, chunk: Chunk) -> tuple[Array, Array]:
-        """What a chunk has found, in the mechanism's units."""
-        return self.to_angles(chunk.found.lower, chunk.found.upper)
-
-    def open_boxes(self, chunk: Chunk) -> Boxes:
-        """What a chunk has left open, in the mechanism's units."""
-        size = chunk.open.lower.shape[1]
-        return self.unfinished(Boxes.joined([chunk.open, chunk.left], size))
 
 
 def with_known(outcome: Outcome, known: Boxes) -> Outcome:

@@ -11,19 +11,23 @@ to find out whether they are empty.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kin_core.task import Task
+from kin_solvers.boxes import Boxes, Outcome
 from kin_solvers.certificate import Certifier, Proof
 from kin_solvers.clusters import clusters_of, connect
+from kin_solvers.fast import FastSearch
+from kin_solvers.isolate import bounds_of, isolate, make_roots
 from kin_solvers.regions import Region, Regions
+from kin_solvers.settings import Settings
 from kin_solvers.system import System
+from kin_solvers.turns import without_turns
 
-__all__ = ["Finer", "Separated", "separate"]
+__all__ = ["Separated", "separate"]
 
 Array = NDArray[np.float64]
 
@@ -32,6 +36,8 @@ _TWO_PI = 2.0 * math.pi
 SMALLEST = 1e-9
 #: Boxes of a cover that are first searched again all together.
 FEW = 100
+#: Sides at which all solutions are looked for at once [rad, m].
+SIDES = (1e-3, 3e-5, 1e-6)
 #: Boxes that one cluster may come to, and that its finer searches may process, before it is left as
 #: it is.
 MAX_OPEN, MAX_PROCESSED = 20_000, 200_000
@@ -64,24 +70,8 @@ MAX_ANSWER_PROCESSED = 1_000_000
 
 
 @dataclass(frozen=True)
-class FinerBoxes:
-    """What a finer search gave: boxes found, boxes left open, how many were processed."""
-
-    lower: Array
-    upper: Array
-    left_lower: Array
-    left_upper: Array
-    processed: int
-    reductions: int
-
-
-#: Searches boxes (lower, upper) (system units) again with side sigma [rad, m], within a limit.
-Finer = Callable[[Array, Array, float, int], FinerBoxes]
-
-
-@dataclass(frozen=True)
 class Separated:
-    """A cover after separation (system units).
+    """A cover after separation (mechanism's units).
 
     Attributes:
         lower: Lower ends of the boxes, shape (N, V).
@@ -101,48 +91,43 @@ class Separated:
 
 
 def separate(
-    system: System,
-    lower: Array,
-    upper: Array,
-    sigma: float,
-    finer: Finer,
-    budget: int,
-    task: Task,
+    system: System, lower: Array, upper: Array, settings: Settings, budget: int, task: Task
 ) -> Separated:
     """Prove isolated solutions, refine clusters that resist, drop empty ones.
 
     Args:
         system: The mechanism in normal form.
-        lower: Lower ends of the boxes, shape (N, V) (system units).
+        lower: Lower ends of the boxes, shape (N, V) (mechanism's units).
         upper: Upper ends, shape (N, V).
-        sigma: Their largest side [rad, m].
-        finer: Searches boxes again.
-        budget: Boxes that it may process.
+        settings: How they were searched.
+        budget: Boxes that finer searches may process.
         task: Cancel and time budget.
     """
-    certifier = Certifier(system)
     none = np.zeros(len(lower), dtype=bool)
     if len(lower) == 0 or len(lower) > MAX_COVER:
         return Separated(lower, upper, none, none, 0, 0)
-    work = _Separation(certifier, sigma, finer, min(budget, MAX_ANSWER_PROCESSED), task)
-    if certifier.determined:
-        return work.settle(lower, upper)
-    keep = work.not_empty(lower, upper)
-    return Separated(
-        lower[keep], upper[keep], none[keep], none[keep], work.processed, work.reductions
-    )
+    work = _Separation(system, settings, min(budget, MAX_ANSWER_PROCESSED), task)
+    unit = system.unit
+    lower, upper = lower * unit, upper * unit
+    if work.certifier.determined:
+        parts = work.settle(lower, upper)
+    else:
+        keep = work.not_empty(lower, upper)
+        parts = Separated(
+            lower[keep], upper[keep], none[keep], none[keep], work.processed, work.reductions
+        )
+    low, high = without_turns(parts.lower / unit, parts.upper / unit, system.cyclic)
+    return replace(parts, lower=low, upper=high)
 
 
 class _Separation:
-    """The state of one separation: proofs so far, and what it cost."""
+    """The state of one separation (system units): proofs so far, and what it cost."""
 
-    def __init__(
-        self, certifier: Certifier, sigma: float, finer: Finer, budget: int, task: Task
-    ) -> None:
-        self.certifier = certifier
-        self.system = certifier.system
-        self.sigma = sigma
-        self.finer = finer
+    def __init__(self, system: System, settings: Settings, budget: int, task: Task) -> None:
+        self.certifier = Certifier(system)
+        self.system = system
+        self.sigma = settings.sigma
+        self.rho = settings.rho
         self.budget = budget
         self.task = task
         self.proofs: list[Proof] = []
@@ -156,30 +141,58 @@ class _Separation:
     # Isolated solutions ----------------------------------------------------------------------
 
     def settle(self, lower: Array, upper: Array) -> Separated:
-        """Settle every cluster, the small ones first."""
+        """Settle all clusters at once where solutions are regular, else the small ones first."""
+        parts = self._all_at_once(lower, upper)
+        if parts is not None:
+            return parts
         lower, upper = self._contracted(lower, upper)
-        rest_lower, rest_upper = (
-            [np.empty((0, self.system.size))],
-            [np.empty((0, self.system.size))],
-        )
-        for members in clusters_of(connect(lower, upper, self.system.cyclic), by_size=True):
-            near_lower, near_upper = self._unwrapped(lower[members], upper[members])
-            left = self._settle_cluster(near_lower, near_upper)
-            rest_lower.append(left[0])
-            rest_upper.append(left[1])
-        open_lower, open_upper = np.concatenate(rest_lower), np.concatenate(rest_upper)
+        rest = [
+            self._settle_cluster(*self._unwrapped(lower[members], upper[members]))
+            for members in clusters_of(connect(lower, upper, self.system.cyclic), by_size=True)
+        ]
         known = [p for p in self.proofs if not p.empty and self._may_be_in_range(p)]
-        size = self.system.size
+        size, count = self.system.size, sum(len(left[0]) for left in rest)
         return Separated(
-            np.concatenate([np.array([p.lower for p in known]).reshape(-1, size), open_lower]),
-            np.concatenate([np.array([p.upper for p in known]).reshape(-1, size), open_upper]),
-            np.array(
-                [p.exists and self._is_in_range(p) for p in known] + [False] * len(open_lower),
-                dtype=bool,
-            ),
-            np.array([True] * len(known) + [False] * len(open_lower), dtype=bool),
+            np.concatenate([np.array([p.lower for p in known]).reshape(-1, size),
+                            *(left[0] for left in rest)]),
+            np.concatenate([np.array([p.upper for p in known]).reshape(-1, size),
+                            *(left[1] for left in rest)]),
+            np.array([p.exists and self._is_in_range(p) for p in known] + [False] * count, bool),
+            np.array([True] * len(known) + [False] * count, bool),
             self.processed,
             self.reductions,
+        )  # fmt: skip
+
+    def _all_at_once(self, lower: Array, upper: Array) -> Separated | None:
+        """Every solution proven by compiled code; None where a box resists."""
+        system = self.system
+        if not self.certifier.plain or len(lower) > FEW:
+            return None
+        bounds, roots = bounds_of(system), make_roots(system.size)
+        tables = self.certifier.equations.tables
+        for side in SIDES:
+            if float((upper - lower).max()) > side:
+                found = self._finer(lower, upper, side, 40 + 20 * len(lower))
+                if found is None or len(found.left) or len(found.found_lower) > FEW:
+                    return None
+                lower, upper = found.found_lower, found.found_upper
+            held = np.zeros(len(lower), dtype=np.bool_)
+            isolate(tables, bounds, system.cyclic, lower, upper, roots, held)
+            lower, upper = lower[~held], upper[~held]
+            if len(lower) == 0:
+                break
+        else:
+            return None
+        count = int(roots.counts[0])
+        x = roots.x[:count]
+        half = roots.tight[:count] + 4e-15 * (1.0 + np.abs(x))
+        low, high = x - half, x + half
+        free = system.cyclic
+        near = np.all(free | ((high >= system.lower) & (low <= system.upper)), axis=1)
+        sure = np.all(free | ((low >= system.lower) & (high <= system.upper)), axis=1)
+        isolated = np.ones(int(near.sum()), dtype=bool)
+        return Separated(
+            low[near], high[near], sure[near], isolated, self.processed, self.reductions
         )
 
     def _contracted(self, lower: Array, upper: Array) -> tuple[Array, Array]:
@@ -192,9 +205,9 @@ class _Separation:
         if n > FEW or sigma < SMALLEST:
             return lower, upper
         found = self._search(lower, upper, sigma, 20 + 10 * n)
-        if found is None or len(found.left_lower) or len(found.lower) > n + n // 4:
+        if found is None or len(found.left) or len(found.found_lower) > n + n // 4:
             return lower, upper
-        return found.lower, found.upper
+        return found.found_lower, found.found_upper
 
     def _settle_cluster(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Prove and refine until nothing is left; what could not be settled, as boxes."""
@@ -212,10 +225,10 @@ class _Separation:
                 found = None
                 if not (self.task.stopped or sigma < SMALLEST or self._is_manifold(low, high)):
                     found = self._search(low, high, sigma, last - self.processed)
-                if found is None or len(found.left_lower) or len(found.lower) > MAX_OPEN:
+                if found is None or len(found.left) or len(found.found_lower) > MAX_OPEN:
                     given_up.append((low, high))
                 else:
-                    finer += self._pieces(found.lower, found.upper)
+                    finer += self._pieces(found.found_lower, found.found_upper)
             pieces = finer
         if not given_up:
             return lower[:0], upper[:0]
@@ -234,16 +247,24 @@ class _Separation:
         labels = connect(lower, upper, self.system.cyclic)
         return [self._unwrapped(lower[m], upper[m]) for m in clusters_of(labels)]
 
-    def _search(self, lower: Array, upper: Array, sigma: float, limit: int) -> FinerBoxes | None:
+    def _finer(self, lower: Array, upper: Array, sigma: float, limit: int) -> Outcome | None:
         """A finer search; None if the budget is used up."""
         limit = min(limit, self.budget - self.processed)
         if limit <= 0:
             return None
-        found = self.finer(lower, upper, sigma, limit)
-        self.processed += found.processed
-        self.reductions += found.reductions
-        low, high = self.certifier.contracted(found.lower, found.upper, self.regions)
-        return replace(found, lower=low, upper=high)
+        search = FastSearch(self.system, sigma, self.rho)
+        found = search.run(Boxes(lower, upper, np.zeros(len(lower))), limit, self.task.flag)
+        self.processed += found.counters.processed
+        self.reductions += found.counters.reductions
+        return found
+
+    def _search(self, lower: Array, upper: Array, sigma: float, limit: int) -> Outcome | None:
+        """A finer search, its boxes contracted; None if the budget is used up."""
+        found = self._finer(lower, upper, sigma, limit)
+        if found is None:
+            return None
+        low, high = self.certifier.contracted(found.found_lower, found.found_upper, self.regions)
+        return replace(found, found_lower=low, found_upper=high)
 
     def _proven(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Look for roots in boxes of a cluster, prove them, and return the boxes that are left."""
@@ -408,8 +429,8 @@ class _Separation:
         found = self._search(lower, upper, sigma, 40 + 40 * len(lower))
         if found is None:
             return np.ones(len(lower), dtype=bool)
-        alive_lower = np.concatenate([found.lower, found.left_lower])
-        alive_upper = np.concatenate([found.upper, found.left_upper])
+        alive_lower = np.concatenate([found.found_lower, found.left.lower])
+        alive_upper = np.concatenate([found.found_upper, found.left.upper])
         return _meeting(lower, upper, alive_lower, alive_upper, self.system.cyclic)
 
     def _has_root(self, lower: Array, upper: Array) -> bool:

@@ -13,8 +13,10 @@ bound on what that leaves unknown (``folding``).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +97,7 @@ class System:
         delta_wide: Bound on the error of each row of each loop for wide arcs, shape (L, 16).
         delta_full: The same for products of whole loops at corners of the square, shape (L, 16).
         delta_narrow: The same for arcs of half-width under ``NARROW``, shape (L, 16).
+        made: What has been made of it.
     """
 
     length: float
@@ -115,6 +118,7 @@ class System:
     delta_wide: Array
     delta_narrow: Array
     delta_full: Array
+    made: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def size(self) -> int:
@@ -131,7 +135,7 @@ class System:
         """Whether each loop has no length but what its constants leave unknown, shape (L,)."""
         return np.asarray(self.reach <= 1e-12 + 4.0 * self.unknown[:, 1])
 
-    @property
+    @cached_property
     def tables(self) -> LoopTables:
         """What the kernels of the fast method take."""
         arcs = make_arcs(self.translation, self.cyclic)
@@ -163,7 +167,19 @@ class System:
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> System:
-        """Bring a mechanism to normal form."""
+        """Bring a mechanism to normal form.
+
+        An arm at another target differs in its last constant: the rest is kept from before.
+        """
+        known: System | None = mechanism.made.get("system")
+        if known is None:
+            kept: _Arm | None = mechanism.prepared.get("arm")
+            known = (kept and kept.at(mechanism)) or cls._of(mechanism)
+            mechanism.made["system"] = known
+        return known
+
+    @classmethod
+    def _of(cls, mechanism: Mechanism) -> System:
         variables = mechanism.variables
         lower = np.array([-math.pi if v.cyclic else v.lower for v in variables])
         upper = np.array([math.pi if v.cyclic else v.upper for v in variables])
@@ -171,11 +187,11 @@ class System:
         constants: list[Folded] = []
         firsts: list[Folded] = []
         for loop in mechanism.loops:
-            first, motions = _normal_form(loop, mechanism)
-            firsts.append(first)
-            for variable, constant in motions:
-                owners.append(variable)
-                constants.append(constant)
+            gaps, variables_of = _gaps(loop)
+            folded = fold(gaps)
+            firsts.append(folded[0])
+            owners += variables_of
+            constants += folded[1:]
             offsets.append(len(owners))
         moving = np.array([v.kind == "translation" for v in variables])
         travel = np.where(moving, np.maximum(np.abs(lower), np.abs(upper)), 0.0)
@@ -191,14 +207,11 @@ class System:
         # Travels are padded before their hulls are taken.
         reach = reach * length * (1.0 + 1e-9) + _TRAVEL_PAD * moving.sum()
         unknown[:, 1] *= length
-        deltas: dict[str, list[Array]] = {"wide": [], "narrow": [], "full": []}
-        for l, n in enumerate(int(n) for n in np.diff(offsets)):
-            half, loops = math.ceil(n / 2), len(firsts)
-            some = (reach[l], unknown[l, 0], unknown[l, 1])
-            deltas["wide"].append(row_bounds(n + loops + 3, *some, WIDE_NORM**half))
-            deltas["narrow"].append(row_bounds(n + loops + 3, *some, NARROW_NORM**half))
-            deltas["full"].append(row_bounds(2 * n + loops + 3, *some, WIDE_NORM**n))
-        return cls(
+        deltas = [
+            _deltas(int(n), len(firsts), float(reach[l]), unknown[l])
+            for l, n in enumerate(np.diff(offsets))
+        ]
+        system = cls(
             length=length,
             translation=moving,
             cyclic=np.array([v.cyclic for v in variables]),
@@ -216,10 +229,66 @@ class System:
             C_radius=np.array([(c.rotation, c.translation * length) for c in constants]),
             first_radius=np.array([(c.rotation, c.inverse_translation * length) for c in firsts]),
             unknown=unknown,
-            delta_wide=np.array(deltas["wide"]),
-            delta_full=np.array(deltas["full"]),
-            delta_narrow=np.array(deltas["narrow"]),
+            **{name: np.array([d[name] for d in deltas]) for name in deltas[0]},
         )
+        if mechanism.target is not None and len(firsts) == 1 and not system.point[0]:
+            kept = _Arm(system, [*firsts, *constants], float(travel[owners].sum()))
+            mechanism.prepared["arm"] = kept
+        return system
+
+
+@dataclass(frozen=True)
+class _Arm:
+    """What an arm keeps from one target to the next.
+
+    Attributes:
+        system: The arm at some target.
+        constants: The constants that its system was made of; only the last depends on the target.
+        travel: Sum of its largest travels [m].
+    """
+
+    system: System
+    constants: list[Folded]
+    travel: float
+
+    def at(self, mechanism: Mechanism) -> System | None:
+        """The system at the target of a mechanism; None if its lengths are to be scaled anew."""
+        last = fold(_gaps(mechanism.loops[0])[0][-1:])[0]
+        parts, old = [*self.constants[:-1], last], self.system
+        reach = np.array([sum(c.length for c in parts) + self.travel])
+        unknown = np.empty((1, 2))
+        unknown[0, 0] = sum(c.rotation for c in parts)
+        unknown[0, 1] = sum(max(c.translation, c.inverse_translation) for c in parts)
+        length = _scale(reach, unknown)
+        if length != old.length:
+            return None
+        reach = reach * length * (1.0 + 1e-9) + _TRAVEL_PAD * old.translation.sum()
+        unknown[:, 1] *= length
+        C, C_inverse, C_radius = old.C.copy(), old.C_inverse.copy(), old.C_radius.copy()
+        C[-1:] = _conformal([last.matrix], [last.inverse], length)
+        C_inverse[-1:] = _conformal([last.inverse], [last.matrix], length)
+        C_radius[-1] = last.rotation, last.translation * length
+        deltas = _deltas(len(C), 1, float(reach[0]), unknown[0])
+        system = replace(
+            old, C=C, C_inverse=C_inverse, C_radius=C_radius, reach=reach, unknown=unknown,
+            **{name: delta[None] for name, delta in deltas.items()},
+        )  # fmt: skip
+        loops, factors = old.tables.loops.copy(), old.tables.factors.copy()
+        loops["delta"] = np.stack([system.delta_narrow, system.delta_wide], axis=1)
+        factors["C"], factors["C_inverse"] = C, C_inverse
+        tables = old.tables._replace(loops=loops, factors=factors, reach=float(reach[0]))
+        system.__dict__["tables"] = tables  # as the property would make them
+        return system
+
+
+def _deltas(motions: int, loops: int, reach: float, unknown: Array) -> dict[str, Any]:
+    """Bounds on the error of the rows of a loop, by their names in ``System``, shape (16,) each."""
+    half, some = math.ceil(motions / 2), (reach, float(unknown[0]), float(unknown[1]))
+    return {
+        "delta_wide": row_bounds(motions + loops + 3, *some, WIDE_NORM**half),
+        "delta_narrow": row_bounds(motions + loops + 3, *some, NARROW_NORM**half),
+        "delta_full": row_bounds(2 * motions + loops + 3, *some, WIDE_NORM**motions),
+    }
 
 
 def _scale(reach: Array, unknown: Array) -> float:
@@ -246,30 +315,33 @@ def _conformal(matrices: list[Array], inverses: list[Array], length: float) -> A
 _FLIP = np.diag([1.0, -1.0, -1.0, 1.0])
 
 
-def _to_z(axis: int) -> Array:
-    """Permutation K with Rot(axis, q) = K Rot(z, q) K^-1; exact."""
+@cache
+def _to_z(axis: int, sign: int) -> tuple[Array, Array]:
+    """Permutation K with Rot(axis, sign q) = K Rot(z, q) K^-1, and its inverse; exact."""
     K = np.eye(4)
     if axis < 2:  # cyclic permutation that takes z to the axis
         K[:3, :3] = np.roll(np.eye(3), axis + 1, axis=0)
-    return K
+    if sign < 0:  # Z(-q) = F Z(q) F for rotations and for translations along z
+        K = K @ _FLIP
+    return K, inverse_transform(K)
 
 
-def _normal_form(loop: Loop, mechanism: Mechanism) -> tuple[Folded, list[tuple[int, Folded]]]:
-    """Leading constant, and (variable, following constant) of each motion."""
-    gaps: list[list[tuple[Array, bool]]] = [[]]  # the constants before, between and after motions
+def _gaps(loop: Loop) -> tuple[list[list[tuple[Array, bool]]], list[int]]:
+    """The constants before, between and after the motions of a loop, and their variables.
+
+    Each constant comes with whether it is exact.
+    """
+    gaps: list[list[tuple[Array, bool]]] = [[]]
     owners: list[int] = []
     for factor in loop.factors:
         if isinstance(factor, Constant):
             gaps[-1].append((factor.matrix, False))
             continue
-        K = _to_z(factor.axis)
-        if factor.sign < 0:  # Z(-q) = F Z(q) F for rotations and for translations along z
-            K = K @ _FLIP
+        K, back = _to_z(factor.axis, factor.sign)
         gaps[-1].append((K, True))
-        gaps.append([(inverse_transform(K), True)])
+        gaps.append([(back, True)])
         owners.append(factor.variable)
     if loop.closure == "pose":  # cyclic: the leading constant joins the last one
         gaps[-1] += gaps[0]
         gaps[0] = []
-    folded = fold(gaps)
-    return folded[0], list(zip(owners, folded[1:], strict=True))
+    return gaps, owners

@@ -25,3 +25,7 @@ def warm_up(threads: int = 1) -> None:
     equations.pinned(np.zeros(4), np.eye(4)[0], 0.5)
     solve(library.get("bennett"), Settings(sigma=0.5, method="paper", max_boxes=10))
     solve_all_ik(library.get("puma560"), None, Settings(threads=threads))
+
+
+if __name__ == "__main__":
+    warm_up()

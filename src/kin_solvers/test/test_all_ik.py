@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from reference_ik import ARMS, compare, configuration
 
-from benchmarks.baselines.cuik_reference_ik import ARMS, compare, configuration
 from kin_solvers import Settings, library, solve_all_ik
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from brute_force_arcs import count_arcs
 
-from benchmarks.baselines.cuik_arcs import count_arcs
 from kin_solvers import Settings, arm_from_dh, library, solve, solve_all_ik
 from kin_solvers.components import Finder
 from kin_solvers.equations import Equations

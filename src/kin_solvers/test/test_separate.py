@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from reference_ik import ARMS, compare
 
 from benchmarks.baselines.cuik_completeness import planted_loop
-from benchmarks.baselines.cuik_reference_ik import ARMS, compare
 from kin_core.task import Task
 from kin_solvers import Constant, Loop, Mechanism, Motion, Settings, Variable, library, solve
 from kin_solvers.all_ik import solve_all_ik

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ from rclpy.qos import QoSProfile
 
 from kin_ros.executor import make_executor
 from kin_ros.qos import SERVICE, STATE
+from kin_tools.guard import die_with_parent
 
 if TYPE_CHECKING:
     from kin_testing.running_stack import RunningStack
@@ -250,6 +252,7 @@ class RosGraph:
             [sys.executable, str(program), *arguments],
             env={**os.environ, "ROS_DOMAIN_ID": str(self.domain), **(environment or {})},
             stdin=subprocess.DEVNULL,
+            preexec_fn=partial(die_with_parent, os.getpid()),  # should this process be killed
         )
         self._processes.append(started)
         return started

@@ -17,13 +17,13 @@ from rcl_interfaces.msg import Parameter
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters
 from rclpy._rclpy_pybind11 import RCLError
 from rclpy.action import ActionClient
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
 from rclpy.task import Future
 
+from kin_ros.qos import profile
+from kin_ros.status import outcome_of
 from kin_testing.malformed import Fuzzer
 from kin_testing.malformed_parameters import ParameterDraw
-from kin_tools.call import status_text
 
 if TYPE_CHECKING:
     from kin_ros.client import Client
@@ -39,9 +39,10 @@ class FuzzReport:
         name: Of the service, action or topic.
         sent: Messages sent.
         answered: Answers that came.
-        codes: How often each status came; "answer" where the answer has no status.
+        codes: How often each code came; "answered" where the answer has none.
         unanswered: Numbers of those without an answer.
         sentences: The first message of each INTERNAL_ERROR, with the number of its request.
+            MoveIt's name for it is CRASH.
     """
 
     name: str
@@ -54,14 +55,11 @@ class FuzzReport:
     def take(self, number: int, answer: Any) -> None:
         """Note an answer."""
         self.answered += 1
-        status: Any = getattr(answer, "status", None)
-        if not hasattr(status, "code"):
-            self.codes["answer"] += 1
-            return
-        name = status_text(status.code)
+        outcome = outcome_of(answer)
+        name = "INTERNAL_ERROR" if outcome.name == "CRASH" else outcome.name
         self.codes[name] += 1
         if name == "INTERNAL_ERROR" and len(self.sentences) < 20:
-            self.sentences.setdefault(status.message[:200], number)
+            self.sentences.setdefault(outcome.message[:200], number)
 
     def __str__(self) -> str:
         counts = ", ".join(f"{count} {name}" for name, count in self.codes.most_common())
@@ -103,10 +101,8 @@ def fuzz_service(
         return caller.call_async(fuzzer.request(kind.Request, number, examples))
 
     try:
-        if not client.spin_until(caller.service_is_ready, 20.0, stop):
-            return FuzzReport(service, sent=count, unanswered=list(range(count)))
-        report = FuzzReport(service)
-        return _pump(client, report, send, count, in_flight, patience, stop)
+        ready = caller.service_is_ready
+        return _pump(client, FuzzReport(service), ready, send, count, in_flight, patience, stop)
     finally:
         client.node.destroy_client(caller)
 
@@ -126,15 +122,13 @@ def fuzz_action(
     """Send many malformed goals; every third is cancelled at once. The result is the answer."""
     fuzzer = Fuzzer(seed, words=words)
     caller = ActionClient(client.node, kind, action)
+
+    def send(number: int) -> Any:
+        return _goal(caller, fuzzer.request(kind.Goal, number, examples), number % 3 == 2)
+
     try:
-        if not client.spin_until(caller.server_is_ready, 20.0, stop):
-            return FuzzReport(action, sent=count, unanswered=list(range(count)))
-        report = FuzzReport(action)
-
-        def send(number: int) -> Any:
-            return _goal(caller, fuzzer.request(kind.Goal, number, examples), number % 3 == 2)
-
-        return _pump(client, report, send, count, 2, patience, stop)
+        ready = caller.server_is_ready
+        return _pump(client, FuzzReport(action), ready, send, count, 2, patience, stop)
     finally:
         caller.destroy()
 
@@ -161,6 +155,7 @@ def _goal(caller: Any, goal: Any, cancel: bool) -> Any:
 def _pump(
     client: Client,
     report: FuzzReport,
+    ready: Callable[[], bool],
     send: Callable[[int], Any],
     count: int,
     in_flight: int,
@@ -169,6 +164,9 @@ def _pump(
 ) -> FuzzReport:
     """Keep some requests open until all are sent and answered, or given up."""
     waiting: dict[int, tuple[Any, float]] = {}
+    if not client.spin_until(ready, 20.0, stop):
+        report.sent, report.unanswered = count, list(range(count))
+        return report
 
     def collect() -> None:
         now = time.monotonic()
@@ -234,8 +232,7 @@ def fuzz_parameters(
         return caller.call_async(SetParameters.Request(parameters=draw.changes(number)))
 
     try:
-        client.spin_until(caller.service_is_ready, 20.0, stop)
-        _pump(client, report, send, count, 2, patience, stop)
+        _pump(client, report, caller.service_is_ready, send, count, 2, patience, stop)
         usual = [
             Parameter(name=descriptor.name, value=value)
             for descriptor, value in zip(known.descriptors, before, strict=True)
@@ -292,12 +289,7 @@ def fuzz_topic(
     fuzzer = Fuzzer(seed, largest=10_000)
     known = list(examples)
     # What suits every subscription, whatever it asks for.
-    qos = QoSProfile(
-        depth=every,
-        reliability=ReliabilityPolicy.RELIABLE,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL,
-    )
-    publisher = client.node.create_publisher(kind, topic, qos)
+    publisher = client.node.create_publisher(kind, topic, profile(every, latched=True))
     report = FuzzReport(topic)
     try:
         client.spin_until(lambda: publisher.get_subscription_count() > 0, 10.0)

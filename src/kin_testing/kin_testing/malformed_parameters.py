@@ -13,6 +13,9 @@ from kin_testing.malformed import FLOATS, Fuzzer
 
 __all__ = ["ParameterDraw"]
 
+#: Ranges that are wider bound nothing: values are drawn near zero, or near the lower end.
+_UNBOUNDED = 1e12
+
 
 class ParameterDraw:
     """Draws values for declared parameters; the same seed draws the same ones.
@@ -49,6 +52,8 @@ class ParameterDraw:
         value = ParameterValue(type=kind)
         ends = descriptor.floating_point_range or descriptor.integer_range
         low, high = (ends[0].from_value, ends[0].to_value) if ends else (-10.0, 10.0)
+        if high - low > _UNBOUNDED:
+            low, high = max(low, -10.0), min(high, max(low, -10.0) + 20.0)
         inside = self._random.random() < 0.5
         if kind == kinds.PARAMETER_BOOL:
             value.bool_value = self._random.random() < 0.5

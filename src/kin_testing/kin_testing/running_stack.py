@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 from domain_coordinator import domain_id
-from kin_interfaces.msg import NodeState, SolveStatus, StackState
+from kin_interfaces.msg import NodeState, StackState
 from kin_interfaces.srv import SetController
 from lifecycle_msgs.srv import GetState
 
@@ -22,22 +22,12 @@ from kin_core.errors import NotConverged, SolveTimeout, Unreachable
 from kin_ros.client import Client, open_client
 from kin_ros.messages import fill, find_type
 from kin_ros.qos import LATCHED
+from kin_ros.status import outcome_of
 from kin_tools.check import Question, read_questions
+from kin_tools.guard import die_with_parent
 from kin_tools.launch import find_launch_file
 
-__all__ = ["RunningStack", "find_message", "running_stack"]
-
-
-def find_message(kind: str) -> Any:
-    """The class of a topic's type, also of the feedback of actions.
-
-    Raises:
-        InvalidInput: There is none.
-    """
-    action = kind.removesuffix("_FeedbackMessage")
-    if action != kind:
-        return find_type(action, "action").Impl.FeedbackMessage
-    return find_type(kind, "msg")
+__all__ = ["RunningStack", "running_stack"]
 
 
 class RunningStack:
@@ -135,21 +125,25 @@ class RunningStack:
                 if hasattr(request, field):
                     setattr(request, field, seconds)
             for _ in range(attempts):
-                status = self.client.call(
-                    question.service, kind, request, wait=60.0, timeout=120.0
-                ).status
-                faulty = question.node == self._controller or self._controller in status.message
-                if status.code == SolveStatus.SUCCESS or not faulty:
+                outcome = outcome_of(
+                    self.client.call(question.service, kind, request, wait=60.0, timeout=120.0)
+                )
+                faulty = question.node == self._controller or self._controller in outcome.message
+                if outcome.good or not faulty:
                     break
                 self.reset_controller()
-            if status.code != SolveStatus.SUCCESS:
-                raise NotConverged(f"{question.service}: {status.message}")
+            if not outcome.good:
+                raise NotConverged(f"{question.service}: {outcome.message}")
 
     def services(self) -> dict[str, str]:
         """Names and types of the services that the nodes offer on top of those of every node."""
         offered = self._graph(self.client.node.get_service_names_and_types_by_node)
         return {
-            service: kind for service, kind, _ in offered if kind.startswith("kin_interfaces/srv/")
+            service: kind
+            for service, kind, node in offered
+            if kind.startswith("kin_interfaces/srv/")
+            # kin_solvers answers these for whichever robot described itself last.
+            or (kind.startswith("moveit_msgs/srv/") and node.rpartition("/")[2] == "hier_ik")
         }
 
     def actions(self) -> dict[str, str]:
@@ -230,6 +224,8 @@ def running_stack(
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             env={**os.environ, "ROS_DOMAIN_ID": str(number), **(environment or {})},
+            # Killed with us, its supervisor ends all nodes.
+            preexec_fn=partial(die_with_parent, os.getpid()),
         )
         stack.callback(_stop, process)
         client = stack.enter_context(open_client("stack", domain=number))

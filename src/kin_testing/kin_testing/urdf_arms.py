@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 __all__ = ["random_urdf"]
 
 
-def _text(values: NDArray[np.float64]) -> str:
-    return " ".join(repr(float(x)) for x in values)
+def _text(values: ArrayLike) -> str:
+    return " ".join(repr(float(x)) for x in np.ravel(values))
 
 
 def random_urdf(seed: int, n: int) -> str:

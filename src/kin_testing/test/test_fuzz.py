@@ -165,7 +165,7 @@ def test_report_counts_and_keeps_sentences():
     bad.status.code, bad.status.message = 7, "KeyError: 'x'"
     report.take(1, bad)
     report.take(2, GetParameters.Response())
-    assert report.codes == {"SUCCESS": 1, "INTERNAL_ERROR": 1, "answer": 1}
+    assert report.codes == {"SUCCESS": 1, "INTERNAL_ERROR": 1, "answered": 1}
     assert report.sentences == {"KeyError: 'x'": 1}
     assert "3 sent, 3 answered" in str(report)
 

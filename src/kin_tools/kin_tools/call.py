@@ -9,21 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kin_core.errors import InvalidInput, KinError, StatusCode
+from kin_core.errors import InvalidInput, KinError
 from kin_core.yamls import LIMIT_BYTES, load_yaml
 from kin_tools.options import call_parser
 
-__all__ = ["main", "status_text"]
+__all__ = ["main"]
 
 _SERVICE = re.compile(r"/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*\Z")
-
-
-def status_text(code: int) -> str:
-    """The name of a status code."""
-    try:
-        return StatusCode(code).name
-    except ValueError:
-        return f"code {code}"
 
 
 def _read_request(text: str) -> Any:
@@ -62,9 +54,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("call: interrupted", file=sys.stderr)
         return 130
     print(show(response, full=options.full))
-    status: Any = getattr(response, "status", None)
-    if hasattr(status, "code") and status.code != StatusCode.SUCCESS:
-        print(f"call: {status_text(status.code)}: {status.message}", file=sys.stderr)
+    from kin_ros.status import outcome_of
+
+    outcome = outcome_of(response)
+    if not outcome.good:
+        print(f"call: {outcome.name}: {outcome.message}", file=sys.stderr)
         return 1
     return 0
 

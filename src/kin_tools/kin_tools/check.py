@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kin_core.errors import InvalidInput, KinError, StatusCode
+from kin_core.errors import InvalidInput, KinError
 from kin_core.yamls import LIMIT_BYTES, load_yaml
-from kin_tools.call import status_text
 
 if TYPE_CHECKING:
     from kin_ros.client import Client
@@ -116,6 +115,7 @@ def ask_all(
 
 def _ask(client: Client, question: Question, stop: Callable[[], bool]) -> Answer:
     from kin_ros.messages import fill, find_type
+    from kin_ros.status import outcome_of
 
     started = time.monotonic()
     try:
@@ -131,11 +131,8 @@ def _ask(client: Client, question: Question, stop: Callable[[], bool]) -> Answer
     if question.source == "lifecycle":
         label = response.current_state.label
         return Answer(question, label == "active", label, seconds, "")
-    status: Any = getattr(response, "status", None)
-    if not hasattr(status, "code"):
-        return Answer(question, True, "answered", seconds, "")
-    good = status.code == StatusCode.SUCCESS
-    return Answer(question, good, status_text(status.code), seconds, status.message)
+    outcome = outcome_of(response)
+    return Answer(question, outcome.good, outcome.name, seconds, outcome.message)
 
 
 def table(answers: Sequence[Answer]) -> str:

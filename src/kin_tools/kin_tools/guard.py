@@ -10,12 +10,13 @@ kernel ends the direct children (PR_SET_PDEATHSIG).
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import psutil
 
@@ -50,57 +51,31 @@ def die_with_parent(parent: int) -> None:
         os._exit(125)
 
 
-def end_descendants(patience: float = 1.0, spare: Iterable[int] = ()) -> list[int]:
+def end_descendants(patience: float = 1.0) -> list[int]:
     """End everything below this process: SIGTERM, then SIGKILL for what is left.
 
     Args:
         patience: Time from SIGTERM to SIGKILL [s].
-        spare: Process ids to leave alone.
 
     Returns:
         The process ids that were ended.
     """
-    spared = set(spare)
     ended: set[int] = set()
-    deadline = time.monotonic() + patience
-    signalled: set[int] = set()
+    started = time.monotonic()
     while True:
-        alive = [
-            child
-            for child in psutil.Process().children(recursive=True)
-            if child.pid not in spared and child.is_running()
-        ]
-        _reap(child.pid for child in alive)
-        alive = [child for child in alive if _is_alive(child)]
-        if not alive:
+        # Orphans have become our children, so waiting collects them too.
+        _, alive = psutil.wait_procs(psutil.Process().children(recursive=True), timeout=0.0)
+        waited = time.monotonic() - started
+        if not alive or waited > patience + 5.0:  # in an uninterruptible wait of the kernel
             return sorted(ended)
-        late = time.monotonic() >= deadline
         for child in alive:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if waited >= patience:
+                    child.kill()
+                elif child.pid not in ended:
+                    child.terminate()
             ended.add(child.pid)
-            if late or child.pid not in signalled:
-                signalled.add(child.pid)
-                try:
-                    child.kill() if late else child.terminate()
-                except psutil.NoSuchProcess:
-                    continue
-        if time.monotonic() > deadline + 5.0:  # in an uninterruptible wait of the kernel
-            return sorted(ended)
         time.sleep(0.02)
-
-
-def _is_alive(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-def _reap(pids: Iterable[int]) -> None:
-    for pid in pids:
-        try:
-            os.waitpid(pid, os.WNOHANG)
-        except ChildProcessError:
-            continue
 
 
 class Front:
@@ -129,10 +104,8 @@ class Front:
                 sys.excepthook(*sys.exc_info())
             finally:
                 for stream in (sys.stdout, sys.stderr):
-                    try:
+                    with contextlib.suppress(OSError):
                         stream.flush()
-                    except OSError:
-                        continue
                 os._exit(code)
         os.close(lifeline)
         self._code: int | None = None
@@ -147,10 +120,8 @@ class Front:
     def send(self, number: int) -> None:
         """Send a signal to the supervisor, if it still runs."""
         if self.poll() is None:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
-            except ProcessLookupError:
-                return
 
     def poll(self) -> int | None:
         """The supervisor's exit code, None while it runs."""
@@ -163,24 +134,16 @@ class Front:
                 self._code = os.waitstatus_to_exitcode(status)
         return self._code
 
-    def wait(self, timeout: float | None = None) -> int | None:
-        """Wait for the supervisor; None if ``timeout`` [s] is over before it has ended."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while self.poll() is None:
-            if deadline is not None and time.monotonic() >= deadline:
-                return None
-            time.sleep(0.02)
-        return self._code
-
     def finish(self) -> int:
         """Wait for the supervisor to end, end what it left behind, and return an exit code."""
-        code = self.wait()
+        while (code := self.poll()) is None:
+            time.sleep(0.02)
         left = end_descendants()
-        if code is not None and code < 0:
+        if code < 0:
             print(
                 f"[launch] the supervisor was ended by {signal.Signals(-code).name}; "
                 f"{len(left)} processes that it had started were ended",
                 file=sys.stderr,
             )
             return 1
-        return 1 if code is None else code
+        return code

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import xml.sax
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from xml.sax.handler import ContentHandler
 from xml.sax.xmlreader import AttributesImpl, Locator
@@ -15,60 +14,34 @@ from xml.sax.xmlreader import AttributesImpl, Locator
 import defusedxml.sax
 from defusedxml.common import DefusedXmlException
 
-from kin_tools.errors import LaunchError
+from kin_tools.errors import LaunchError, did_you_mean
 
 __all__ = ["Element", "read_launch_file"]
 
 _LIMIT_BYTES = 4 * 1024 * 1024
 _LIMIT_DEPTH = 64
 
-_CONDITIONS = {"if", "unless"}
-_PROCESS = {"name", "output", "respawn", "respawn_delay", *_CONDITIONS}
+_CONDITIONS = "if? unless?"
+_PROCESS = f"name? output? respawn? respawn_delay? {_CONDITIONS}"
+_PARAM = "name? value? from?"
 _ACTIONS = {
-    "arg",
-    "executable",
-    "group",
-    "include",
-    "let",
-    "node",
-    "push_ros_namespace",
+    "arg": f"name default? description? {_CONDITIONS}",
+    "executable": f"cmd {_PROCESS}",
+    "group": _CONDITIONS,
+    "include": f"file {_CONDITIONS}",
+    "let": f"name value {_CONDITIONS}",
+    "node": f"exec pkg? namespace? args? {_PROCESS}",
+    "push_ros_namespace": f"namespace {_CONDITIONS}",
 }
-
-
-@dataclass(frozen=True)
-class _Rule:
-    """What an element may hold."""
-
-    required: frozenset[str] = frozenset()
-    optional: frozenset[str] = frozenset()
-    children: frozenset[str] = frozenset()
-
-
-def _rule(required: str = "", optional: set[str] | None = None, children: str = "") -> _Rule:
-    return _Rule(
-        frozenset(required.split()), frozenset(optional or set()), frozenset(children.split())
-    )
-
-
-_PARAM = _rule(optional={"name", "value", "from"}, children="param")
-_ENV = _rule("name value")
-
-#: The rule of each element; "parent/child" where it differs from the element elsewhere.
-_RULES = {
-    "launch": _rule(children=" ".join(_ACTIONS)),
-    "group": _rule(optional=_CONDITIONS, children=" ".join(_ACTIONS)),
-    "arg": _rule("name", {"default", "description", *_CONDITIONS}),
-    "let": _rule("name value", _CONDITIONS),
-    "push_ros_namespace": _rule("namespace", _CONDITIONS),
-    "include": _rule("file", _CONDITIONS, "arg"),
-    "include/arg": _rule("name value"),
-    "node": _rule("exec", {"pkg", "namespace", "args", *_PROCESS}, "param remap env"),
-    "node/param": _PARAM,
-    "param/param": _PARAM,
-    "node/remap": _rule("from to"),
-    "node/env": _ENV,
-    "executable": _rule("cmd", _PROCESS, "env"),
-    "executable/env": _ENV,
+#: Elements by the element they stand in, with their attributes; those with ? may be left out.
+_CHILDREN = {
+    "": {"launch": ""},
+    "launch": _ACTIONS,
+    "group": _ACTIONS,
+    "include": {"arg": "name value"},
+    "node": {"param": _PARAM, "remap": "from to", "env": "name value"},
+    "param": {"param": _PARAM},
+    "executable": {"env": "name value"},
 }
 
 
@@ -112,19 +85,23 @@ class _Builder(ContentHandler):
         element = Element(name, dict(attrs.items()), self.file, self.line)
         if len(self.stack) >= _LIMIT_DEPTH:
             raise element.error(f"elements nest deeper than {_LIMIT_DEPTH} levels")
-        if self.stack:
-            parent = self.stack[-1]
-            _check_child(parent, element)
+        parent = self.stack[-1] if self.stack else None
+        if parent is None and name != "launch":
+            raise element.error("the root element of a launch file is <launch>")
+        _check(parent.tag if parent else "", element)
+        if parent:
             parent.children.append(element)
         else:
-            if name != "launch":
-                raise element.error("the root element of a launch file is <launch>")
             self.root = element
-        _check_attributes(self.stack[-1] if self.stack else None, element)
         self.stack.append(element)
 
     def endElement(self, name: str) -> None:
-        self.stack.pop()
+        element = self.stack.pop()
+        given = element.attributes.keys()
+        if name == "param" and element.children and not given <= {"name"}:
+            raise element.error("nested params cannot stand together with value or from")
+        if name == "param" and not element.children and not {"value", "from"} & given:
+            raise element.error("needs a value, a from, or nested params")
 
     def characters(self, content: str) -> None:
         if content.strip():
@@ -134,61 +111,32 @@ class _Builder(ContentHandler):
             )
 
 
-def _find_rule(parent: Element | None, element: Element) -> _Rule:
-    nested = f"{parent.tag}/{element.tag}" if parent else ""
-    return _RULES.get(nested) or _RULES[element.tag]
-
-
-def _check_child(parent: Element, element: Element) -> None:
-    allowed = {name.split("/")[1] for name in _RULES if name.startswith(parent.tag + "/")}
-    if parent.tag in ("launch", "group"):
-        allowed = _ACTIONS
-    if element.tag in allowed:
-        return
-    known = f" (allowed: {', '.join(sorted(allowed))})" if allowed else " (it takes no elements)"
-    close = get_close_matches(element.tag.replace("-", "_"), allowed, 1)
-    hint = f"; did you mean <{close[0]}>?" if close else ""
-    raise element.error(f"is not supported inside <{parent.tag}>{hint}{known}")
-
-
-def _check_attributes(parent: Element | None, element: Element) -> None:
-    rule = _find_rule(parent, element)
-    allowed = rule.required | rule.optional
-    for name in element.attributes:
-        if name not in allowed:
-            close = get_close_matches(name, allowed, 1)
-            hint = f"; did you mean '{close[0]}'?" if close else ""
-            known = f"allowed: {', '.join(sorted(allowed))}" if allowed else "it takes none"
-            raise element.error(f"attribute '{name}' is not supported{hint} ({known})")
-    for name in sorted(rule.required):
-        if name not in element.attributes:
+def _check(parent: str, element: Element) -> None:
+    """Refuse an element that may not stand there, and attributes that it cannot have."""
+    allowed = _CHILDREN.get(parent, {})
+    if element.tag not in allowed:
+        known = f"allowed: {', '.join(sorted(allowed))}" if allowed else "it takes no elements"
+        hint = did_you_mean(element.tag.replace("-", "_"), allowed, "<{}>")
+        raise element.error(f"is not supported inside <{parent}>{hint} ({known})")
+    words = allowed[element.tag].split()
+    names = {word.rstrip("?") for word in words}
+    for name in element.attributes.keys() - names:
+        hint = did_you_mean(name, names)
+        known = f"allowed: {', '.join(sorted(names))}" if names else "it takes none"
+        raise element.error(f"attribute '{name}' is not supported{hint} ({known})")
+    for name in words:
+        if not name.endswith("?") and name not in element.attributes:
             raise element.error(f"attribute '{name}' is missing")
-    if element.attributes.keys() >= _CONDITIONS:
-        raise element.error("'if' and 'unless' cannot stand together")
-    if element.tag == "param":
-        _check_param(parent, element)
-
-
-def _check_param(parent: Element | None, element: Element) -> None:
     given = element.attributes.keys()
-    if "from" in given:
-        if parent and parent.tag == "param":
+    if given >= {"if", "unless"}:
+        raise element.error("'if' and 'unless' cannot stand together")
+    if element.tag == "param" and "from" in given:
+        if parent == "param":
             raise element.error("'from' cannot be used in a nested param")
         if given != {"from"}:
             raise element.error("'from' cannot stand together with name or value")
-    elif "name" not in given:
+    elif element.tag == "param" and "name" not in given:
         raise element.error("attribute 'name' or 'from' is missing")
-
-
-def _check_nested_params(element: Element) -> None:
-    for child in element.children:
-        _check_nested_params(child)
-    if element.tag != "param":
-        return
-    if element.children and not element.attributes.keys() <= {"name"}:
-        raise element.error("nested params cannot stand together with value or from")
-    if not element.children and not {"value", "from"} & element.attributes.keys():
-        raise element.error("needs a value, a from, or nested params")
 
 
 def read_launch_file(file: Path) -> Element:
@@ -221,5 +169,4 @@ def read_launch_file(file: Path) -> Element:
         raise LaunchError(file, builder.line, f"cannot be decoded ({error})") from None
     if builder.root is None:
         raise LaunchError(file, 0, "holds no element")
-    _check_nested_params(builder.root)
     return builder.root

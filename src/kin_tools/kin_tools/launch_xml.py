@@ -23,7 +23,7 @@ from kin_core.errors import InvalidInput
 from kin_core.yamls import LIMIT_BYTES, load_yaml
 from kin_tools.errors import LaunchError
 from kin_tools.launch_tree import Element, read_launch_file
-from kin_tools.parameter_values import ParameterValue, ValueProblem, parse_value, perform_value
+from kin_tools.parameter_values import ParameterValue, ValueProblem, read_value
 from kin_tools.process_spec import (
     OUTPUTS,
     ProcessSpec,
@@ -34,7 +34,7 @@ from kin_tools.process_spec import (
 from kin_tools.substitution import (
     Scope,
     SubstitutionError,
-    describe,
+    find_share,
     parse,
     parse_command,
     perform,
@@ -103,16 +103,28 @@ class _Evaluator:
         with _located(element):
             return perform(parse(element.attributes[attribute]), self.scope)
 
+    def optional(self, element: Element, attribute: str) -> str | None:
+        """The same of an attribute that may not be there."""
+        return self.text(element, attribute) if attribute in element.attributes else None
+
+    def boolean(self, element: Element, attribute: str, *, words: str = "") -> bool | None:
+        """The truth of an attribute; None if it is not there.
+
+        Args:
+            element: Has it, or not.
+            attribute: Its name.
+            words: What else than ``true`` and ``1`` is true, and false, in turn.
+        """
+        value = (self.optional(element, attribute) or "").strip().lower()
+        truths = ["true", "false", "1", "0", *words.split()]
+        if attribute in element.attributes and value not in truths:
+            known = f"{', '.join(truths[:-1])} or {truths[-1]}"
+            raise element.error(f"'{attribute}' must be {known}, not '{value}'")
+        return truths.index(value) % 2 == 0 if value else None
+
     def wanted(self, element: Element) -> bool:
         """Evaluate ``if`` and ``unless``."""
-        for attribute in ("if", "unless"):
-            if attribute not in element.attributes:
-                continue
-            value = self.text(element, attribute).strip().lower()
-            if value not in ("true", "1", "false", "0"):
-                raise element.error(f"'{attribute}' must be true, false, 1 or 0, not '{value}'")
-            return (value in ("true", "1")) == (attribute == "if")
-        return True
+        return self.boolean(element, "if") is not False and not self.boolean(element, "unless")
 
     def run(self, elements: list[Element]) -> None:
         for element in elements:
@@ -175,12 +187,12 @@ class _Evaluator:
 
     def do_node(self, element: Element) -> None:
         with _located(element):
-            name = None
-            if "name" in element.attributes:
-                name = self.text(element, "name")
+            name = self.optional(element, "name")
+            if name is not None:
                 check_node_name(name)
-            own = self.text(element, "namespace") if "namespace" in element.attributes else None
-            namespace = join_namespace(self.scope.configurations.get(_NAMESPACE), own)
+            namespace = join_namespace(
+                self.scope.configurations.get(_NAMESPACE), self.optional(element, "namespace")
+            )
             line = element.attributes.get("args", "")
             words = [perform(word, self.scope) for word in parse_command(line) if line.strip()]
         program = self.executable(element)
@@ -205,8 +217,8 @@ class _Evaluator:
         program = shutil.which(words[0])
         if program is None:
             raise element.error(f"there is no program '{words[0]}'")
-        label = self.text(element, "name") if "name" in element.attributes else ""
-        self.add(element, label or Path(program).name, (program, *words[1:]), None)
+        label = self.optional(element, "name") or Path(program).name
+        self.add(element, label, (program, *words[1:]), None)
 
     def executable(self, element: Element) -> str:
         """The path of a node's program."""
@@ -218,7 +230,7 @@ class _Evaluator:
             return found
         package = self.text(element, "pkg")
         with _located(element):
-            share = Path(self.scope.find_share(package))
+            share = Path(find_share(package))
         folder = share.parent.parent / "lib" / package
         found = shutil.which(program, path=str(folder)) if program else None
         if found is None:
@@ -249,7 +261,7 @@ class _Evaluator:
             self.inline_parameter(child, name + ".", block)
         if "value" in param.attributes:
             with _located(param):
-                block[name] = perform_value(parse_value(param.attributes["value"]), self.scope)
+                block[name] = read_value(param.attributes["value"], self.scope)
 
     def parameter_file(self, param: Element) -> Path:
         file = Path(os.path.abspath(self.text(param, "from")))
@@ -272,6 +284,7 @@ class _Evaluator:
         environment = {self.text(e, "name"): self.text(e, "value") for e in element.all("env")}
         if any(not name or "=" in name or "\0" in name for name in environment):
             raise element.error("the name of an environment variable cannot be empty or hold =")
+        known = self.scope.configurations
         self.plan.processes.append(
             ProcessSpec(
                 label=label,
@@ -279,33 +292,17 @@ class _Evaluator:
                 ros=ros,
                 environment=environment,
                 output=output,
-                respawn=self.boolean(element, "respawn"),
-                respawn_delay=self.seconds(element, "respawn_delay"),
-                sigterm_timeout=self.timeout(element, "sigterm_timeout"),
-                sigkill_timeout=self.timeout(element, "sigkill_timeout"),
-                origin=f"{element.file}:{element.line}",
+                respawn=self.boolean(element, "respawn", words="yes no on off") or False,
+                # ros2 launch takes no substitutions here, so neither do we.
+                respawn_delay=_seconds(element, element.attributes, "respawn_delay", "0"),
+                sigterm_timeout=_seconds(element, known, "sigterm_timeout", "5"),
+                sigkill_timeout=_seconds(element, known, "sigkill_timeout", "5"),
             )
         )
 
-    def boolean(self, element: Element, attribute: str) -> bool:
-        if attribute not in element.attributes:
-            return False
-        value = self.text(element, attribute).strip().lower()
-        if value in ("1", "true", "yes", "on"):
-            return True
-        if value in ("0", "false", "no", "off"):
-            return False
-        raise element.error(f"'{attribute}' must be true or false, not '{value}'")
 
-    def seconds(self, element: Element, attribute: str) -> float:
-        """A time; ``ros2 launch`` takes no substitutions here, so neither do we."""
-        return _seconds(element, attribute, element.attributes.get(attribute, "0"))
-
-    def timeout(self, element: Element, name: str) -> float:
-        return _seconds(element, name, self.scope.configurations.get(name, "5"))
-
-
-def _seconds(element: Element, name: str, text: str) -> float:
+def _seconds(element: Element, given: Mapping[str, str], name: str, default: str) -> float:
+    text = given.get(name, default)
     try:
         value = float(text)
     except ValueError:
@@ -361,18 +358,12 @@ def _unique_labels(processes: list[ProcessSpec]) -> list[ProcessSpec]:
     return out
 
 
-def load_launch_file(
-    file: Path,
-    arguments: Mapping[str, str] | None = None,
-    *,
-    environment: Mapping[str, str] | None = None,
-) -> LaunchPlan:
+def load_launch_file(file: Path, arguments: Mapping[str, str] | None = None) -> LaunchPlan:
     """Read a launch file and all it includes; nothing is started.
 
     Args:
         file: The launch file.
         arguments: Values for its arguments.
-        environment: Environment variables; those of this process if None.
 
     Raises:
         LaunchError: With file and line.
@@ -380,7 +371,7 @@ def load_launch_file(
     file = Path(os.path.abspath(file))
     arguments = dict(arguments or {})
     root = read_launch_file(file)
-    scope = Scope(dict(arguments), os.environ if environment is None else environment, file.parent)
+    scope = Scope(dict(arguments), file.parent)
     evaluator = _Evaluator(scope)
     evaluator.enter(file, root)
     plan = evaluator.plan
@@ -405,18 +396,15 @@ def _collect(
     file: Path, found: dict[str, Argument], *, conditional: bool, entered: list[Path]
 ) -> None:
     root = read_launch_file(file)
-    scope = Scope({}, os.environ, file.parent)
+    scope = Scope({}, file.parent)
 
     def walk(elements: list[Element], conditional: bool) -> None:
         for element in elements:
             under = conditional or bool({"if", "unless"} & element.attributes.keys())
             if element.tag == "arg":
                 name, default = element.attributes["name"], element.attributes.get("default")
-                with _located(element):
-                    shown = None if default is None else describe(parse(default))
-                found.setdefault(
-                    name, Argument(name, element.attributes.get("description"), shown, under)
-                )
+                description = element.attributes.get("description")
+                found.setdefault(name, Argument(name, description, default, under))
             elif element.tag == "group":
                 walk(element.children, under)
             elif element.tag == "include":

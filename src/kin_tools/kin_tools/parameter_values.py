@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from kin_tools.substitution import Scope, Template, Text, parse, perform
+from kin_tools.substitution import Scope, parse, perform
 
-__all__ = ["ParameterValue", "ValueProblem", "parse_value", "perform_value"]
+__all__ = ["ParameterValue", "ValueProblem", "read_value"]
 
 ParameterValue: TypeAlias = "bool | int | float | str | list[Any]"
 _SCALARS = (bool, int, float, str)
@@ -22,13 +22,6 @@ _INTEGER_LIMIT = 2**63
 
 class ValueProblem(ValueError):
     """A value that no ROS parameter can hold."""
-
-
-class _Pending:
-    """A value that still has substitutions in it."""
-
-    def __init__(self, template: Template) -> None:
-        self.template = template
 
 
 def _kind(value: Any) -> str:
@@ -64,53 +57,36 @@ def _check(value: Any, *, strings_pass: bool) -> None:
         raise ValueProblem(f"a parameter cannot be a {_kind(value)}; quote it to make it a string")
 
 
-def parse_value(text: str) -> Any:
-    """Read a ``value`` attribute; give the result to :func:`perform_value`.
+def read_value(text: str, scope: Scope) -> ParameterValue:
+    """The value of a ``value`` attribute, substitutions replaced.
 
     Raises:
         ValueProblem: No parameter can hold it.
-        SubstitutionError: A substitution in it is wrong.
+        SubstitutionError: A substitution in it is wrong, or has no value.
     """
-    value = _from_yaml(text, substitutions=True)
-    if isinstance(value, str):
-        return _pending_or_text(value)
+    value: Any = _from_yaml(text, substitutions=True)
     if isinstance(value, list):
-        items = [_pending_or_text(item) if isinstance(item, str) else item for item in value]
-        kinds = {type(item) for item in items if not isinstance(item, _Pending)}
+        kinds = sorted({type(item).__name__ for item in value if not _is_open(item)})
         if len(kinds) > 1:
-            names = sorted(kind.__name__ for kind in kinds)
-            raise ValueProblem(f"a list holds one type only, this one has {' and '.join(names)}")
-        return items
-    return value
-
-
-def _pending_or_text(text: str) -> str | _Pending:
-    template = parse(text)
-    if len(template) == 1 and isinstance(template[0], Text):
-        return template[0].text
-    return _Pending(template)
-
-
-def perform_value(value: Any, scope: Scope) -> ParameterValue:
-    """Replace what :func:`parse_value` left open.
-
-    Raises:
-        ValueProblem: No parameter can hold the result.
-        SubstitutionError: A substitution has no value.
-    """
-    if isinstance(value, list):
-        items = [_perform_item(item, scope) for item in value]
-        _check(items, strings_pass=False)
-        result: Any = items
+            raise ValueProblem(f"a list holds one type only, this one has {' and '.join(kinds)}")
+        value = [_replaced(item, scope) for item in value]
     else:
-        result = _perform_item(value, scope)
-    for item in result if isinstance(result, list) else [result]:
+        value = _replaced(value, scope)
+    _check(value, strings_pass=False)
+    for item in value if isinstance(value, list) else [value]:
         if isinstance(item, int) and not -_INTEGER_LIMIT <= item < _INTEGER_LIMIT:
             raise ValueProblem(f"{item} does not fit in 64 bits")
-    return result  # type: ignore[no-any-return]
+    return value  # type: ignore[no-any-return]
 
 
-def _perform_item(item: Any, scope: Scope) -> Any:
-    if isinstance(item, _Pending):
-        return _from_yaml(perform(item.template, scope), substitutions=False)
-    return item
+def _is_open(item: Any) -> bool:
+    """Whether it is a text that still has substitutions in it."""
+    return isinstance(item, str) and any(not isinstance(part, str) for part in parse(item))
+
+
+def _replaced(item: Any, scope: Scope) -> Any:
+    """What a text becomes; only one that had substitutions is YAML once more."""
+    if not isinstance(item, str):
+        return item
+    text = perform(parse(item), scope)
+    return _from_yaml(text, substitutions=False) if _is_open(item) else text

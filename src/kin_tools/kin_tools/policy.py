@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from defusedxml import ElementTree
 
@@ -23,9 +23,12 @@ from kin_core.errors import InvalidInput
 __all__ = ["Rights", "main", "moved", "read_policy", "rights_of", "write_policy"]
 
 #: What every node may need although the graph of a given moment need not show it.
-_ALWAYS = {("topics", "subscribe"): ("/clock", "/parameter_events")}
+_ALWAYS = {("topics", "subscribe"): ("/clock", "/parameter_events", "/tf", "/tf_static")}
 #: Names that are the same for everybody, whatever the namespace.
 _GLOBAL = ("/clock", "/diagnostics", "/parameter_events", "/rosout", "/tf", "/tf_static")
+_HEAD = """<?xml version="1.0" encoding="UTF-8"?>
+<!-- Written by python -m kin_tools.policy from a running stack. -->
+"""
 _KINDS = (
     ("topics", "topic", "publish"),
     ("topics", "topic", "subscribe"),
@@ -88,33 +91,22 @@ def write_policy(nodes: Mapping[str, Rights], root: str = "/kinstack") -> str:
         nodes: By full node name.
         root: Enclaves are named below it, by the node's name.
     """
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        "<!-- Written by python -m kin_tools.policy from a running stack. -->",
-        '<policy version="0.2.0">',
-        "  <enclaves>",
-    ]
-    by_name: dict[str, list[tuple[str, Rights]]] = {}
-    for full, rights in sorted(nodes.items()):
+    policy = Element("policy", version="0.2.0")
+    enclaves = SubElement(policy, "enclaves")
+    profiles: dict[str, Element] = {}
+    for full, rights in sorted(nodes.items(), key=lambda node: node[0].rsplit("/", 1)[::-1]):
         namespace, _, name = full.rpartition("/")
-        by_name.setdefault(name, []).append((namespace or "/", rights))
-    for name, profiles in sorted(by_name.items()):
-        lines += [f"    <enclave path={quoteattr(f'{root}/{name}')}>", "      <profiles>"]
-        for namespace, rights in profiles:
-            lines += _profile(namespace, name, rights)
-        lines += ["      </profiles>", "    </enclave>"]
-    return "\n".join([*lines, "  </enclaves>", "</policy>"]) + "\n"
-
-
-def _profile(namespace: str, name: str, rights: Rights) -> list[str]:
-    lines = [f"        <profile ns={quoteattr(namespace)} node={quoteattr(name)}>"]
-    for what, tag, how in _KINDS:
-        names = sorted(rights.names.get((what, how), ()))
-        if names:
-            lines.append(f'          <{what} {how}="ALLOW">')
-            lines += [f"            <{tag}>{escape(entry)}</{tag}>" for entry in names]
-            lines.append(f"          </{what}>")
-    return [*lines, "        </profile>"]
+        if name not in profiles:
+            enclave = SubElement(enclaves, "enclave", path=f"{root}/{name}")
+            profiles[name] = SubElement(enclave, "profiles")
+        profile = SubElement(profiles[name], "profile", ns=namespace or "/", node=name)
+        for what, tag, how in _KINDS:
+            names = sorted(rights.names.get((what, how), ()))
+            block = SubElement(profile, what, {how: "ALLOW"}) if names else profile
+            for entry in names:
+                SubElement(block, tag).text = entry
+    indent(policy)
+    return f"{_HEAD}{tostring(policy, encoding='unicode')}\n"
 
 
 def moved(nodes: Mapping[str, Rights], namespace: str) -> dict[str, Rights]:
@@ -192,10 +184,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _running(namespace: str) -> dict[str, Rights]:
+    from tf2_msgs.msg import TFMessage
+
     from kin_ros.client import open_client
+    from kin_ros.qos import STATE
 
     space = "/" + namespace.strip("/")
     with open_client("policy") as client:
+        # Who shows robots listens to their joints while somebody listens to tf.
+        client.node.create_subscription(TFMessage, "/tf", lambda _: None, STATE)
         client.spin_until(lambda: False, 3.0)  # the time that discovery takes
         names = [
             name

@@ -1,31 +1,27 @@
 """Compile the nodes' kernels before the stack or the tests start, so that they start in seconds.
 
 Each node compiles by itself when it must. But seven nodes that compile at once, some of which run
-already and need the processors, take far longer than two at a time with the machine to themselves.
+already and need the processors, take far longer than one for each processor.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 
 from ament_index_python.packages import get_package_prefix
 
 from kin_tools.guard import die_with_parent
+from kin_tools.setup_workspace import Step
 
 __all__ = ["compile_kernels", "kernel_programs", "main"]
 
-#: Programs that compile at the same time; a compiler uses one processor.
-_AT_ONCE = 2
-
 #: Packages whose kernels take longest, longest first: begun last, one of them would be waited for.
-_LONGEST = ("continuum_ik", "ft_controller", "kin_solvers", "hier_ik", "gpu_kinematics")
+_LONGEST = ("kin_solvers", "continuum_ik", "ft_controller", "hier_ik", "gpu_kinematics")
 
 
 def kernel_programs() -> list[str]:
@@ -37,49 +33,50 @@ def kernel_programs() -> list[str]:
     ]
 
 
-def compile_kernels(programs: Iterable[str], say: Callable[[str], None]) -> None:
+def compile_kernels(programs: Iterable[str]) -> None:
     """Have every node compile that has not since its package changed.
 
     A node that cannot is left to say so when it is started.
 
     Args:
         programs: Programs of nodes; each knows ``--compile``.
-        say: Prints a line.
     """
-    cache = os.environ.get("NUMBA_CACHE_DIR", "")
-    if not cache:
+    cache = Path(os.environ.get("NUMBA_CACHE_DIR", ""))
+    waiting = [program for program in sorted(set(programs), key=_rank) if _stale(cache, program)]
+    if not waiting or cache == Path():
         return
-    ordered = sorted(set(programs), key=_rank)
-    waiting = [program for program in ordered if not _compiled(Path(cache), program)]
-    if not waiting:
-        return
-    say("compiling the kernels (minutes; once after each change of a package)")
+    cache.mkdir(parents=True, exist_ok=True)
+    plural = "s" if len(waiting) > 1 else ""
+    with Step(f"compiling the kernels of {len(waiting)} node{plural} (once)") as step:
+        _compile(cache, waiting, step)
+
+
+def _compile(cache: Path, waiting: list[str], step: Step) -> None:
     environment = {**os.environ, "ROS_AUTOMATIC_DISCOVERY_RANGE": "OFF"}
     parent = os.getpid()
-    running: dict[str, tuple[subprocess.Popen[bytes], float]] = {}
-    with _ended(running):
+    running: dict[str, subprocess.Popen[bytes]] = {}
+    try:
         while waiting or running:
-            while waiting and len(running) < _AT_ONCE:
+            while waiting and len(running) < (os.cpu_count() or 1):
                 program = waiting.pop(0)
-                process = subprocess.Popen(
+                running[program] = subprocess.Popen(
                     [program, "--compile"],
                     env=environment,
                     stdin=subprocess.DEVNULL,
                     start_new_session=True,  # Ctrl-C comes to us alone, and we end it
                     preexec_fn=lambda: die_with_parent(parent),  # noqa: PLW1509 (no threads)
                 )
-                running[program] = (process, time.monotonic())
+                step.show(", ".join(Path(name).name for name in running))
             time.sleep(0.05)
-            for program, (process, since) in list(running.items()):
-                if process.poll() is None:
-                    continue
-                del running[program]
-                if process.returncode == 0:
-                    Path(cache).mkdir(parents=True, exist_ok=True)  # it may have no kernels
-                    _stamp(Path(cache), program).write_text(_digest(Path(cache), program))
-                took = time.monotonic() - since
-                if took > 5.0:
-                    say(f"  {Path(program).name} [{took:.0f} s]")
+            for program, process in list(running.items()):
+                if process.poll() is not None:
+                    del running[program]
+                    if process.returncode == 0:
+                        _stamp(cache, program).write_text(_digest(cache, program))
+    finally:
+        for process in running.values():
+            process.kill()  # a compiler holds nothing that must be put away
+            process.wait()
 
 
 def _rank(program: str) -> tuple[int, bool, str]:
@@ -90,16 +87,6 @@ def _rank(program: str) -> tuple[int, bool, str]:
     return place, path.name != f"{package}_node", path.name
 
 
-@contextmanager
-def _ended(running: dict[str, tuple[subprocess.Popen[bytes], float]]) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        for process, _ in running.values():
-            process.send_signal(signal.SIGKILL)  # a compiler holds nothing that must be put away
-            process.wait()
-
-
 def _stamp(cache: Path, program: str) -> Path:
     # The wheels and a ROS installation may have different Pythons, each with kernels of its own.
     return cache / f"{Path(program).name}.{sys.implementation.cache_tag}.compiled"
@@ -107,27 +94,25 @@ def _stamp(cache: Path, program: str) -> Path:
 
 def _digest(cache: Path, program: str) -> str:
     """What set-up knows of the sources that the program's kernels come from; empty: nothing."""
-    package = Path(program).parent.name
-    stamps = cache.parent / "numba-stamps"
     try:
-        return "\n".join((stamps / name).read_text() for name in (package, "kin_core"))
+        return (cache.parent / "numba-stamps" / Path(program).parent.name).read_text()
     except OSError:
         return ""
 
 
-def _compiled(cache: Path, program: str) -> bool:
-    """Whether the program has compiled; a program that set-up does not know is not asked to."""
+def _stale(cache: Path, program: str) -> bool:
+    """Whether the program is to compile; one that set-up does not know is not asked to."""
     digest = _digest(cache, program)
     try:
-        return not digest or _stamp(cache, program).read_text() == digest
+        return bool(digest) and _stamp(cache, program).read_text() != digest
     except OSError:
-        return False
+        return True
 
 
 def main() -> int:
     """Compile what the full stack needs, as ``./kinstack test`` does before the tests."""
     try:
-        compile_kernels(kernel_programs(), lambda line: print(f"kinstack: {line}", flush=True))
+        compile_kernels(kernel_programs())
     except KeyboardInterrupt:
         return 130
     return 0

@@ -118,7 +118,6 @@ class ProcessSpec:
         respawn_delay: Time before that [s].
         sigterm_timeout: Time from SIGINT to SIGTERM when it does not end [s].
         sigkill_timeout: Time from SIGTERM to SIGKILL [s].
-        origin: File and line of its element.
     """
 
     label: str
@@ -130,7 +129,6 @@ class ProcessSpec:
     respawn_delay: float = 0.0
     sigterm_timeout: float = 5.0
     sigkill_timeout: float = 5.0
-    origin: str = ""
 
     @property
     def file_stem(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import socket
@@ -9,8 +10,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import BinaryIO
 
 __all__ = ["RunLog", "Screen"]
 
@@ -31,26 +32,6 @@ def _log_root(environment: Mapping[str, str]) -> Path:
     return Path(home).expanduser() / "log"
 
 
-class _LogFile:
-    """A file that starts afresh, keeping one older part, when it has grown too large."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.file: BinaryIO = path.open("ab", buffering=0)
-        self.size = self.file.tell()
-
-    def write(self, line: bytes) -> None:
-        try:
-            if self.size + len(line) > _LARGEST_LOG:
-                self.file.close()
-                self.path.replace(self.path.with_suffix(".1.log"))
-                self.file = self.path.open("ab", buffering=0)
-                self.size = 0
-            self.size += self.file.write(line) or 0
-        except (OSError, ValueError):
-            return  # a full disk must not stop the robot
-
-
 class RunLog:
     """A folder with one log file per process and one for the runner.
 
@@ -69,7 +50,7 @@ class RunLog:
         except OSError:
             self.folder = Path(tempfile.mkdtemp(prefix="kinstack-log-"))
             root = self.folder.parent
-        self._files: dict[str, _LogFile] = {}
+        self._files: dict[str, RotatingFileHandler] = {}
         link = root / "latest"
         try:
             fresh = root / f".latest-{os.getpid()}"
@@ -79,13 +60,22 @@ class RunLog:
             return  # a convenience only
 
     def write(self, stem: str, line: str) -> None:
-        """Add a line, with the time, to the log file ``stem``.log."""
+        """Add a line, with the time, to the log file ``stem``.log; one older part is kept."""
         if stem not in self._files:
             try:
-                self._files[stem] = _LogFile(self.folder / f"{stem}.log")
+                file = RotatingFileHandler(
+                    self.folder / f"{stem}.log",
+                    maxBytes=_LARGEST_LOG,
+                    backupCount=1,
+                    encoding="utf-8",
+                    errors="replace",
+                )
             except OSError:
                 return
-        self._files[stem].write(f"{time.time():.6f} {line}\n".encode(errors="replace"))
+            file.setFormatter(logging.Formatter("%(created).6f %(message)s"))
+            file.handleError = lambda record: None  # type: ignore[method-assign]  # a full disk
+            self._files[stem] = file
+        self._files[stem].handle(logging.makeLogRecord({"msg": line}))
 
 
 class Screen:

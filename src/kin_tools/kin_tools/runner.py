@@ -7,8 +7,7 @@ a second Ctrl-C moves all of them one step on at once.
 
 from __future__ import annotations
 
-import errno
-import fcntl
+import contextlib
 import os
 import selectors
 import signal
@@ -24,7 +23,7 @@ from kin_tools.process_spec import ProcessSpec
 from kin_tools.run_log import RunLog, Screen
 from kin_tools.shared_memory import remove_leftovers
 
-__all__ = ["Supervisor"]
+__all__ = ["Supervisor", "catches"]
 
 _LONGEST_LINE = 64 * 1024
 _SHORTEST_RESPAWN = 0.1
@@ -60,8 +59,7 @@ class _Stream:
         self.pipe = pipe
         self.error = error
         self.rest = b""
-        flags = fcntl.fcntl(pipe.fileno(), fcntl.F_GETFL)
-        fcntl.fcntl(pipe.fileno(), fcntl.F_SETFL, flags | os.O_NONBLOCK)
+        os.set_blocking(pipe.fileno(), False)
 
     def lines(self) -> tuple[list[str], bool]:
         """Complete lines that have arrived, and whether the stream is at its end."""
@@ -116,15 +114,12 @@ class _Child:
         """Whether it is a node that has not come to look after its signals yet."""
         if self.spec.ros is None or self.popen is None or time.monotonic() - self.born > _LOADING:
             return False
-        return not _catches(self.popen.pid, signal.SIGTERM)
+        return not catches(self.popen.pid, signal.SIGTERM)
 
     def signal_group(self, number: int) -> None:
-        if self.popen is None:
-            return
-        try:
-            os.killpg(self.popen.pid, number)
-        except (ProcessLookupError, PermissionError):
-            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if self.popen is not None:
+                os.killpg(self.popen.pid, number)
 
 
 class Supervisor:
@@ -208,13 +203,10 @@ class Supervisor:
 
     def _patience(self) -> float | None:
         """Time to the next thing that happens by itself [s]."""
-        moments = [child.start_at for child in self.children if child.start_at is not None]
-        moments += [
-            child.escalate_at
-            for child in self.children
-            if child.running and child.escalate_at is not None
-        ]
-        return max(0.0, min(moments) - time.monotonic()) if moments else None
+        moments = [child.start_at for child in self.children]
+        moments += [child.escalate_at for child in self.children if child.running]
+        soonest = min((moment for moment in moments if moment is not None), default=None)
+        return None if soonest is None else max(0.0, soonest - time.monotonic())
 
     def _start(self, child: _Child) -> None:
         child.start_at = None
@@ -310,14 +302,10 @@ class Supervisor:
         if child.step > _Step.INTERRUPTED:
             self._say(f"{child.spec.label}: does not end, sending {number.name}", bad=True)
         child.signal_group(number)
-        waits = {
-            _Step.INTERRUPTED: child.spec.sigterm_timeout,
-            _Step.TERMINATED: child.spec.sigkill_timeout,
-        }
-        wait = waits.get(child.step)
-        if wait is not None and self.abandoned:
-            wait = min(wait, _ABANDONED)
-        child.escalate_at = None if wait is None else time.monotonic() + wait
+        spec, kills = child.spec, child.step == _Step.TERMINATED
+        wait = spec.sigkill_timeout if kills else spec.sigterm_timeout
+        wait = min(wait, _ABANDONED) if self.abandoned else wait
+        child.escalate_at = None if child.step == _Step.KILLED else time.monotonic() + wait
 
     def _on_signal(self, number: int) -> None:
         name = signal.Signals(number).name
@@ -332,11 +320,8 @@ class Supervisor:
         self.stop()
 
     def _drain_wakeups(self, descriptor: int) -> None:
-        try:
+        with contextlib.suppress(BlockingIOError):
             os.read(descriptor, 4096)
-        except OSError as error:
-            if error.errno != errno.EAGAIN:
-                raise
 
     def _say(self, text: str, *, bad: bool = False, news: bool = False) -> None:
         """Log a line; show it, on a quiet screen only if it is bad or news to a person."""
@@ -345,7 +330,7 @@ class Supervisor:
             self.screen.line("launch", text, error=bad, bad=bad)
 
 
-def _catches(pid: int, number: int) -> bool:
+def catches(pid: int, number: int) -> bool:
     """Whether a process has a handler for a signal; True if that cannot be seen."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()

@@ -8,25 +8,49 @@ done again, a step whose inputs are unchanged is skipped without touching the ne
 from __future__ import annotations
 
 import argparse
+import ast
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 import sysconfig
-import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-#: Space that a first set-up needs [bytes]: environment, pip's cache, build.
+#: Space that a first set-up needs [bytes]: environment, the installer's cache, build.
 SPACE_NEEDED = 3 * 1024**3
 SUPPORTED = ((3, 11), (3, 13))
-#: How many pips install at the same time.
-_PIPS = 4
+
+#: Installs a lock in a fifth of pip's time; pip brings it, and does its work where it cannot.
+_UV = "uv==0.13.8 --hash=sha256:e18a57b8b352eb7c8feb317b9f6f533c8f0ad9673fd6cf34bbe3cf1a9f6a8984\n"
+#: What uv calls the settings of pip that say where packages come from.
+_UV_NAMES = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "no-index": "UV_NO_INDEX",
+    "cert": "SSL_CERT_FILE",
+    "client-cert": "SSL_CLIENT_CERT",
+    "proxy": "ALL_PROXY",
+    "trusted-host": "UV_INSECURE_HOST",
+    "timeout": "UV_HTTP_TIMEOUT",
+    "default-timeout": "UV_HTTP_TIMEOUT",
+    "retries": "UV_HTTP_RETRIES",
+    "no-cache-dir": "UV_NO_CACHE",
+}
+#: Settings of pip that change nothing about what is installed here.
+_PIP_ONLY = {
+    "break-system-packages", "cache-dir", "disable-pip-version-check", "no-color", "no-compile",
+    "no-input", "no-python-version-warning", "no-warn-script-location", "prefer-binary",
+    "progress-bar", "quiet", "require-virtualenv", "root-user-action", "user", "verbose",
+}  # fmt: skip
 
 #: Parts of the lock file that a sourced ROS 2 brings itself.
 _FROM_ROS = re.compile(r"^(ros-|colcon-|empy==|lark-parser==|catkin-pkg==|cmake==)")
@@ -35,10 +59,44 @@ _BUILDER_INCLUDE = re.compile(r"/opt/python/cp\d+-cp\d+/include/python3\.\d+")
 _BUILDER_NUMPY = re.compile(
     r"/opt/python/cp\d+-cp\d+/lib/python3\.\d+/site-packages/numpy/(?:_core|core)/include"
 )
+#: Packages of messages that the nodes speak and not every ROS installation has.
+_STANDARD = ("control_msgs", "moveit_msgs", "tf2_msgs")
+_NO_SOURCE = {"test", "__pycache__", "build", "install", "log"}
+_DISK_FULL = "the disk is full: free some space and run this again; it goes on where it stopped"
 
 
 class SetupError(Exception):
     """Something a person must put right; the message says what to do."""
+
+
+class Step:
+    """One line on the screen: what is being done, how far it is, and in the end how long it took.
+
+    Args:
+        what: What is done, for people.
+    """
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.since = time.monotonic()
+        self._write(f"kinstack: {what}")
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            print(text, end="", file=sys.stderr, flush=True)
+
+    def show(self, part: str) -> None:
+        """Name what is being worked on, where a line can be written over."""
+        if sys.stderr.isatty():
+            self._write(f"\r\x1b[Kkinstack: {self.what}: {part[:40]}")
+
+    def __enter__(self) -> Step:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        took = "" if kind else f" [{time.monotonic() - self.since:.0f} s]"
+        again = f"\r\x1b[Kkinstack: {self.what}" if sys.stderr.isatty() else ""
+        self._write(f"{again}{took}\n")
 
 
 class Workspace:
@@ -68,10 +126,24 @@ class Workspace:
         self.cache.mkdir(exist_ok=True)
         with self._alone():
             self._drop_abandoned()
-            self._after_a_move()
-            self._environment()
-            self._packages()
-            self._compiled_kernels()
+            self._move_environment()
+            self._move_build()
+            self._make_environment()
+            self.build_packages()
+            self._drop_stale_kernels()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the set-up lock; the system drops it with the process, however that ends."""
+        with open(self.cache / "setup.lock", "w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                _say("another set-up of this clone is running; waiting for it")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    # A clone that was moved --------------------------------------------------------------------
 
     def _drop_abandoned(self) -> None:
         """Remove what is kept for clones, in folders with odd names, that are there no more."""
@@ -82,11 +154,8 @@ class Workspace:
                 _say(f"the clone in {os.readlink(link)} is gone: removing what was built from it")
                 shutil.rmtree(link.parent, ignore_errors=True)
 
-    # A clone that was moved --------------------------------------------------------------------
-
-    def _after_a_move(self) -> None:
-        """Mend what names the folder that the clone was in before it was moved or renamed."""
-        self._move_environment()
+    def _move_build(self) -> None:
+        """Drop what names the folder that the clone was in before it was moved or renamed."""
         where = self.install / ".kinstack" / ".clone"
         before = _read(where)
         if self.install.exists() and before != str(self.root):
@@ -117,7 +186,7 @@ class Workspace:
 
     # The virtual environment -------------------------------------------------------------------
 
-    def _environment(self) -> None:
+    def _make_environment(self) -> None:
         stale = []
         for name in ["requirements.lock"] + (["requirements-dev.lock"] if self.dev else []):
             lock = self.root / name
@@ -129,9 +198,9 @@ class Workspace:
                 stale.append((lock, stamp, digest))
         if not stale:
             return
-        self._need_tools()
+        _need_tools()
         self._make_venv()
-        self._install([lock for lock, _, _ in stale])
+        self._install_locks([lock for lock, _, _ in stale])
         if not self.native:
             self._repair_wheels()
         for _, stamp, digest in stale:
@@ -141,16 +210,6 @@ class Workspace:
         """Whether the environment has a Python that starts, of the version of this one."""
         target = self.venv / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
         return target.exists() and os.access(self.python, os.X_OK)
-
-    def _need_tools(self) -> None:
-        """Refuse a machine that lacks what the build needs, before anything is downloaded."""
-        self._need_compiler()
-        include = sysconfig.get_path("include")
-        if not Path(include, "Python.h").exists():
-            raise SetupError(
-                f"the Python headers are missing ({include}/Python.h): install them (Debian,"
-                " Ubuntu: apt install python3-dev)"
-            )
 
     def _make_venv(self) -> None:
         if self._python_works() and (self.venv / "bin" / "pip").exists():
@@ -163,262 +222,287 @@ class Workspace:
                 f"only {free / 1e9:.1f} GB are free in {self.root}; a first set-up needs"
                 f" {SPACE_NEEDED / 1e9:.1f} GB. Free some space and run this again."
             )
-        _say("making the virtual environment")
         if self.venv.is_symlink():
             self.venv.unlink()
         shutil.rmtree(self.venv, ignore_errors=True)
         options = ["--system-site-packages"] if self.native else []
-        made = subprocess.run(
-            [sys.executable, "-m", "venv", *options, str(self.venv)],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if made.returncode != 0:
+        with Step("making the virtual environment"):
+            code, said = self._run([sys.executable, "-m", "venv", *options, str(self.venv)], "venv")
+        if code != 0:
             shutil.rmtree(self.venv, ignore_errors=True)
-            if "No space left" in made.stderr + made.stdout:
-                raise SetupError("the disk is full: free some space and run this again")
+            if "No space left" in said:
+                raise SetupError(_DISK_FULL)
             raise SetupError(
                 "this Python cannot make virtual environments: install its venv module (Debian,"
-                f" Ubuntu: apt install python3-venv). It said: {_last(made.stdout + made.stderr)}"
+                f" Ubuntu: apt install python3-venv). It said: {_last(said)}"
             )
         _replace(self.venv / ".clone", str(self.venv))
 
-    def _install(self, locks: list[Path]) -> None:
-        """Install what the locks name, by several pips: each mostly waits for the index."""
-        entries: dict[str, str] = {}
-        for lock in locks:
-            text = lock.read_text()
-            entries.update(lock_entries(without_ros(text) if self.native else text))
-        names = " and ".join(lock.name for lock in locks)
-        _say(f"installing {len(entries)} packages from {names} (a minute or more the first time)")
-        # The lock is complete, so nothing is resolved anew: older pips would look up a dependency
-        # with extras afresh, find a newer release than the lock's and refuse it.
-        command = [str(self.python), "-m", "pip", "install", "--progress-bar", "off"]
-        # Of two thousand megabytes a tenth is ever imported: Python compiles that by itself.
-        command += ["--disable-pip-version-check", "--no-deps", "--no-compile"]
-        command += ["--require-hashes", "-r"]
-        environment = {**os.environ, "_ROS_WHEELS_BOOTSTRAP_COMPLETE": "1"}
-        environment.pop("PYTHONPATH", None)
-        pips: list[subprocess.Popen[str]] = []
-        logs: list[list[str]] = []
-        with _killing(pips):
-            for number, share in enumerate(shares(entries, _PIPS)):
-                chosen = self.cache / f"chosen-{number}.lock"
-                chosen.write_text("".join(entries[name] for name in share))
-                pips.append(
-                    subprocess.Popen(
-                        [*command, str(chosen)],
-                        stdout=subprocess.PIPE,
-                        stderr=subprocess.STDOUT,
-                        text=True,
-                        env=environment,
-                        cwd=self.root,
-                    )
-                )
-                logs.append([])
-            self._follow(pips, logs, len(entries))
-        log = self.cache / "pip.log"
-        log.write_text("".join(line for lines in logs for line in lines))
-        for pip, lines in zip(pips, logs, strict=True):
-            if pip.returncode != 0:
-                raise SetupError(_explain_pip("".join(lines), log))
+    def _install_locks(self, locks: list[Path]) -> None:
+        """Install what the locks name: by uv, or by pip where that cannot."""
+        text = "\n".join(lock.read_text() for lock in locks)
+        chosen = self.cache / "chosen.lock"
+        chosen.write_text(without_ros(text) if self.native else text)
+        names = {line.split("==")[0] for line in chosen.read_text().splitlines() if "==" in line}
+        with Step(f"installing {len(names)} packages") as step:
+            if not self._install_by_uv(chosen, step):
+                self._install_by_pip(["-r", str(chosen)], step)
 
-    def _follow(self, pips: list[subprocess.Popen[str]], logs: list[list[str]], total: int) -> None:
-        """Keep what several pips say, show how far they are, and wait for them."""
-        seen: list[str] = []  # some packages of the locks are not for this Python
-        shown = threading.Lock()
+    def _install_by_pip(self, words: list[str], step: Step) -> None:
+        """Install without looking for more than is named.
 
-        def read(pip: subprocess.Popen[str], lines: list[str]) -> None:
-            for line in pip.stdout or ():
-                lines.append(line)
-                if line.startswith(("Collecting ", "Requirement already satisfied")):
-                    words = line.removeprefix("Requirement already satisfied: ").split()
-                    with shown:
-                        seen.append(words[words[0] == "Collecting"].split("==")[0])
-                        _progress(0.9 * len(seen) / max(total, 1), seen[-1])
-            pip.wait()
+        The locks are complete: older pips would look up a dependency with extras afresh, find a
+        newer release than the lock's and refuse it. Of two thousand megabytes a tenth is ever
+        imported, so nothing is compiled to bytecode before it is.
+        """
 
-        readers = [
-            threading.Thread(target=read, args=pair, daemon=True)
-            for pair in zip(pips, logs, strict=True)
-        ]
-        for reader in readers:
-            reader.start()
-        for reader in readers:
-            reader.join()
-        if all(pip.returncode == 0 for pip in pips):
-            _progress(1.0, "installed")
-        _progress_end()
+        def heard(line: str) -> None:
+            if line.startswith("Collecting "):
+                step.show(line.split()[1].split("==")[0])
+
+        command = [str(self.python), "-m", "pip", "install", "--disable-pip-version-check"]
+        command += ["--progress-bar", "off", "--no-deps", "--no-compile", "--require-hashes"]
+        code, said = self._run([*command, *words], "pip", heard)
+        if code != 0:
+            raise SetupError(explain_pip(said, self.cache / "pip.log"))
+
+    def _install_by_uv(self, chosen: Path, step: Step) -> bool:
+        """Install with pip's settings by uv; False if that is not to be or did not work."""
+        if os.environ.get("KINSTACK_INSTALLER") == "pip":
+            return False
+        code, said = self._run([str(self.python), "-m", "pip", "config", "list"], "pip")
+        settings = uv_settings(said) if code == 0 else None
+        if settings is None:
+            return False
+        uv = self.cache / "uv" / "bin" / "uv"
+        if not uv.exists():
+            wanted = self.cache / "uv.lock"
+            wanted.write_text(_UV)
+            step.show("uv")
+            try:
+                where = ["--upgrade", "--target", str(self.cache / "uv")]
+                self._install_by_pip([*where, "-r", str(wanted)], step)
+            except SetupError:
+                return False
+        step.show("with uv")
+        command = [str(uv), "pip", "install", "--python", str(self.python), "--no-progress"]
+        command += ["--no-deps", "--require-hashes", "-r", str(chosen)]
+        code, _ = self._run(command, "uv", environment={**settings, **os.environ})
+        return code == 0
 
     def _repair_wheels(self) -> None:
         """Point the wheels' CMake files at this machine's Python and numpy headers."""
-        asked = subprocess.run(
-            [
-                str(self.python),
-                "-c",
-                "import sysconfig, numpy; print(sysconfig.get_path('include'));"
-                " print(numpy.get_include())",
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if asked.returncode != 0:
-            raise SetupError(f"numpy does not start: {_last(asked.stderr)}")
-        include, numpy_include = asked.stdout.split("\n")[:2]
-        for path in sorted((self.venv / "share").rglob("*.cmake")):
-            text = path.read_text()
-            if "/opt/python/" in text:
-                text = _BUILDER_NUMPY.sub(numpy_include, text)
-                _replace(path, _BUILDER_INCLUDE.sub(include, text))
+        files = sorted((self.venv / "share").rglob("*.cmake"))
+        files = [path for path in files if "/opt/python/" in path.read_text()]
+        if not files:
+            return
+        ask = "import sysconfig, numpy; print(sysconfig.get_path('include'))"
+        ask += "; print(numpy.get_include())"
+        status, said = self._run([str(self.python), "-c", ask], "numpy")
+        if status != 0:
+            raise SetupError(f"numpy does not start: {_last(said)}")
+        include, numpy_include = said.splitlines()[:2]
+        for path in files:
+            text = _BUILDER_NUMPY.sub(numpy_include, path.read_text())
+            _replace(path, _BUILDER_INCLUDE.sub(include, text))
 
     # The packages ------------------------------------------------------------------------------
 
-    def _packages(self) -> None:
-        stamps = self.install / ".kinstack"
-        changed = []
-        for folder in self._package_folders():
-            name = package_name(folder)
-            digest = source_digest(folder) + self._environment_key()
-            installed = (self.install / name / "share" / name / "package.xml").exists()
-            if _read(stamps / name) != digest or not installed:
-                changed.append((name, digest))
-        if not changed:
-            return
-        names = [name for name, _ in changed]
-        if "kin_interfaces" in names:
-            self._need_compiler()
-        stamps.mkdir(parents=True, exist_ok=True)
-        for name in names:
-            (stamps / name).unlink(missing_ok=True)
-        _say(f"building {', '.join(names)}")
-        self._colcon(names)
-        for name, digest in changed:
-            _replace(stamps / name, digest)
-
-    def _package_folders(self) -> list[Path]:
+    def packages(self) -> list[Path]:
+        """The folders of all packages that are built."""
         found = sorted(path.parent for path in (self.root / "src").glob("*/package.xml"))
         if (self.root / "launch" / "package.xml").exists():
             found.append(self.root / "launch")
-        return found
+        return [*self._interop(), *found]
 
-    def _environment_key(self) -> str:
-        return f"{sys.version_info[:2]}{os.environ.get('ROS_DISTRO', '') if self.native else ''}"
+    def _interop(self) -> list[Path]:
+        """Standard interfaces that no wheel has; a ROS installation has the real ones."""
+        manifests = sorted((self.root / "src" / "interop").glob("*/package.xml"))
+        return [] if self.native else [path.parent for path in manifests]
 
-    def _need_compiler(self) -> None:
-        missing = []
-        if not any(shutil.which(name) for name in ("c++", "g++", "clang++")):
-            missing.append(("no C++ compiler", "g++"))
-        if not any(shutil.which(name) for name in ("make", "gmake")):
-            missing.append(("no make", "make"))
-        if missing:
-            what = " and ".join(what for what, _ in missing)
-            packages = " ".join(package for _, package in missing)
-            raise SetupError(
-                f"{what} was found: install it (Debian, Ubuntu: apt install {packages})"
-            )
+    def build_packages(self) -> None:
+        """Build the packages that have changed."""
+        stamps = self.install / ".kinstack"
+        key = f"{sys.version_info[:2]}{os.environ.get('ROS_DISTRO', '') if self.native else ''}"
+        changed = {}
+        compiled = False
+        for folder in self.packages():
+            name = package_name(folder)
+            digest = source_digest(folder) + key
+            installed = (self.install / name / "share" / name / "package.xml").exists()
+            if _read(stamps / name) != digest or not installed:
+                changed[name] = digest
+                compiled |= (folder / "CMakeLists.txt").exists()
+        if not changed:
+            return
+        if compiled:
+            _need_compiler()
+        stamps.mkdir(parents=True, exist_ok=True)
+        for name in changed:
+            (stamps / name).unlink(missing_ok=True)
+        few = ", ".join(changed) if len(changed) < 8 else f"{len(changed)} packages"
+        with Step(f"building {few}") as step:
+            self._colcon(list(changed), step)
+        for name, digest in changed.items():
+            _replace(stamps / name, digest)
 
-    def _colcon(self, names: list[str]) -> None:
-        environment = dict(os.environ)
+    def _colcon(self, names: list[str], step: Step) -> None:
+        environment = {}
         # Said outright, because colcon would have the build wait whenever the machine is busy.
-        environment.setdefault("MAKEFLAGS", f"-j{os.cpu_count() or 1}")
+        if "MAKEFLAGS" not in os.environ:
+            environment["MAKEFLAGS"] = f"-j{os.cpu_count() or 1}"
+        colcon = ["colcon"]
         if not self.native:
             venv = str(self.venv)
-            for variable in ("AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH"):
-                environment[variable] = venv
-            environment["PATH"] = f"{venv}/bin:{environment.get('PATH', '')}"
-            environment["VIRTUAL_ENV"] = venv
-            environment.pop("PYTHONPATH", None)
+            environment |= {"AMENT_PREFIX_PATH": venv, "CMAKE_PREFIX_PATH": venv}
+            environment |= {"PATH": f"{venv}/bin:{os.environ.get('PATH', '')}", "VIRTUAL_ENV": venv}
             colcon = [str(self.python), "-m", "colcon"]
-        else:
-            if shutil.which("colcon") is None:
-                raise SetupError(
-                    "colcon was not found: apt install python3-colcon-common-extensions"
-                )
-            colcon = ["colcon"]
+        elif shutil.which("colcon") is None:
+            raise SetupError("colcon was not found: apt install python3-colcon-common-extensions")
+        # The folder of the standard interfaces tells colcon and rosdep to pass it by.
+        folders = [self.root / "src", self.root / "launch", *self._interop()]
         command = [*colcon, "--log-base", str(self.cache / "colcon-log"), "build"]
-        command += ["--base-paths", str(self.root / "src"), str(self.root / "launch")]
+        command += ["--base-paths", *map(str, folders)]
         command += ["--build-base", str(self.build), "--install-base", str(self.install)]
-        command += ["--symlink-install", "--packages-select", *names]
-        command += [
-            "--event-handlers",
-            "console_direct-",
-            "console_cohesion-",
-            "desktop_notification-",
-        ]
+        command += ["--symlink-install", "--packages-select", *names, "--event-handlers"]
+        command += ["console_direct-", "console_cohesion-", "desktop_notification-"]
         command += ["--cmake-args", "-DBUILD_TESTING=OFF", f"-DPython3_EXECUTABLE={self.python}"]
         if not self.native:
             command += ["-DKIN_INTERFACES_FOR_WHEELS=ON"]
-        log = self.cache / "colcon.log"
+
+        def heard(line: str) -> None:
+            if line.startswith("Finished <<<"):
+                step.show(line.split()[2])
+
+        code, said = self._run(command, "colcon", heard, environment)
+        if code != 0:
+            raise SetupError(_explain_colcon(said, self.cache / "colcon-log" / "latest"))
+
+    def _drop_stale_kernels(self) -> None:
+        """Drop compiled kernels whose sources have changed."""
+        named = {package_name(folder): folder for folder in self.packages()}
+        folders = {
+            name: folder / name for name, folder in named.items() if (folder / name).is_dir()
+        }
+        script = Path(__file__).with_name("kernel_sources.py")
+        if folders:
+            runpy.run_path(str(script))["drop_stale_kernels"](self.cache, folders)
+
+    def _run(
+        self,
+        command: list[str],
+        log: str,
+        heard: Callable[[str], None] = lambda line: None,
+        environment: dict[str, str] | None = None,
+    ) -> tuple[int, str]:
+        """Run a program in the clone; it ends with us if we are interrupted.
+
+        Args:
+            command: The program and its arguments.
+            log: Name of the file in the cache that keeps what it writes.
+            heard: Is given each line.
+            environment: Variables on top of ours.
+
+        Returns:
+            Exit code, and all that it wrote.
+        """
+        variables = {**os.environ, "_ROS_WHEELS_BOOTSTRAP_COMPLETE": "1", **(environment or {})}
+        if not self.native:
+            variables.pop("PYTHONPATH", None)
+        lines = []
         with (
-            open(log, "w") as out,
+            open(self.cache / f"{log}.log", "w") as out,
             subprocess.Popen(
                 command,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
-                env=environment,
+                env=variables,
                 cwd=self.root,
-            ) as colcon_process,
-            _killing([colcon_process]),
+            ) as process,
         ):
-            assert colcon_process.stdout is not None  # noqa: S101
-            done = 0
-            for line in colcon_process.stdout:
-                out.write(line)
-                if line.startswith("Finished <<<"):
-                    done += 1
-                    _progress(done / len(names), line[len("Finished <<<") :].strip())
-        _progress_end()
-        if colcon_process.returncode != 0:
-            raise SetupError(_explain_colcon(log, self.cache / "colcon-log" / "latest"))
-
-    def _compiled_kernels(self) -> None:
-        """Drop compiled kernels whose package has changed.
-
-        numba notices a change of the file that holds a kernel, but not of a constant or a kernel
-        that it uses from another file.
-        """
-        stamps = self.cache / "numba-stamps"
-        stamps.mkdir(exist_ok=True)
-        for folder in self._package_folders():
-            name = package_name(folder)
-            modules = sorted((folder / name).rglob("*.py"))
-            if not modules:
-                continue
-            digest = _digest(modules, base=folder)
-            if _read(stamps / name) == digest:
-                continue
-            # numba names a folder of its cache after the folder of the source and a digest of its
-            # path; what kin_core holds is compiled into the kernels of all packages.
-            folders = {path.parent.name for path in modules}
-            for cached in (self.cache / "numba").glob("*"):
-                if name == "kin_core" or cached.name.rpartition("_")[0] in folders:
-                    shutil.rmtree(cached, ignore_errors=True)
-            _replace(stamps / name, digest)
-
-    # Locking -----------------------------------------------------------------------------------
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Hold the set-up lock; the system drops it with the process, however that ends."""
-        with open(self.cache / "setup.lock", "w") as lock:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                _say("another set-up of this clone is running; waiting for it")
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+                for line in process.stdout or ():
+                    lines.append(line)
+                    out.write(line)
+                    heard(line)
+            except BaseException:
+                process.kill()
+                raise
+        return process.returncode, "".join(lines)
+
+
+def uv_settings(pip_settings: str) -> dict[str, str] | None:
+    """The environment in which uv looks where pip is told to look.
+
+    Args:
+        pip_settings: What ``pip config list`` prints: the environment's, the files'.
+
+    Returns:
+        Variables; None if pip has a setting that uv has no word for.
+    """
+    found: dict[str, tuple[int, str]] = {}
+    for line in pip_settings.splitlines():
+        matched = re.fullmatch(r"(:env:|global|install)\.([a-z-]+)=('.*'|\".*\")", line.strip())
+        if matched is None:
+            if re.match(r"(:env:|global|install)\.", line):
+                return None
+            continue  # a setting of another command, or a warning
+        section, name, value = matched.groups()
+        rank = ("global", "install", ":env:").index(section)  # the last of them decides
+        text = " ".join(str(ast.literal_eval(value)).split())
+        if text and rank >= found.get(name, (-1, ""))[0]:
+            found[name] = (rank, text)
+    if not found.keys() <= _UV_NAMES.keys() | _PIP_ONLY:
+        return None
+    # As pip: the best version that any of the indexes has, which the hash pins down.
+    settings = {"UV_INDEX_STRATEGY": "unsafe-best-match", "UV_NO_CONFIG": "1"}
+    for name, (_, text) in found.items():
+        if name == "find-links":
+            text = text.replace(" ", ",")
+        if name in ("no-index", "no-cache-dir"):
+            if text.lower() in ("0", "false", "no", "off"):
+                continue
+            text = "1"
+        if name in _UV_NAMES:
+            settings[_UV_NAMES[name]] = text
+    return settings
+
+
+def _need_tools() -> None:
+    """Refuse a machine that lacks what the build needs, before anything is downloaded."""
+    _need_compiler()
+    include = sysconfig.get_path("include")
+    if not Path(include, "Python.h").exists():
+        raise SetupError(
+            f"the Python headers are missing ({include}/Python.h): install them (Debian, Ubuntu:"
+            " apt install python3-dev)"
+        )
+
+
+def _need_compiler() -> None:
+    missing = []
+    if not any(shutil.which(name) for name in ("c++", "g++", "clang++")):
+        missing.append(("no C++ compiler", "g++"))
+    if not any(shutil.which(name) for name in ("make", "gmake")):
+        missing.append(("no make", "make"))
+    if missing:
+        what = " and ".join(what for what, _ in missing)
+        packages = " ".join(package for _, package in missing)
+        raise SetupError(f"{what} was found: install it (Debian, Ubuntu: apt install {packages})")
 
 
 def _need_ros() -> None:
     """Refuse a ROS 2 that this Python cannot load, before minutes are spent on it."""
     distro = os.environ.get("ROS_DISTRO", "")
+    look = "import rclpy, importlib.util as u; print(*(n for n in {} if not u.find_spec(n)))"
     asked = subprocess.run(
-        [sys.executable, "-c", "import rclpy"], capture_output=True, text=True, check=False
+        [sys.executable, "-c", look.format(_STANDARD)], capture_output=True, text=True, check=False
     )
     if asked.returncode == 0:
+        missing = [f"ros-{distro}-{name.replace('_', '-')}" for name in asked.stdout.split()]
+        if missing:
+            raise SetupError(f"messages of ROS are missing: apt install {' '.join(missing)}")
         return
     if not os.environ.get("AMENT_PREFIX_PATH"):
         found = f"ROS_DISTRO is {distro}, but no ROS 2 is sourced (AMENT_PREFIX_PATH is empty)"
@@ -442,32 +526,6 @@ def without_ros(lock_text: str) -> str:
     return "\n".join(kept) + "\n"
 
 
-def lock_entries(lock_text: str) -> dict[str, str]:
-    """Return the lines of each package in a lock file, by its name."""
-    entries: dict[str, str] = {}
-    name = ""
-    for line in lock_text.splitlines(keepends=True):
-        if "==" in line and not line[0].isspace() and not line.startswith("#"):
-            name = re.split(r"[=\[]", line)[0].strip()
-        if name and line.strip() and not line.lstrip().startswith("#"):
-            entries[name] = entries.get(name, "") + line
-    return entries
-
-
-def shares(names: Iterable[str], count: int) -> list[list[str]]:
-    """Divide packages among so many pips at most, as evenly as may be.
-
-    Packages whose names begin with the same word stay together: they may hold the same files.
-    """
-    families: dict[str, list[str]] = {}
-    for name in sorted(names):
-        families.setdefault(name.split("-")[0], []).append(name)
-    divided: list[list[str]] = [[] for _ in range(count)]
-    for family in sorted(families.values(), key=len, reverse=True):
-        min(divided, key=len).extend(family)
-    return [share for share in divided if share]
-
-
 def package_name(folder: Path) -> str:
     """Return the ROS package name in a folder's package.xml."""
     match = re.search(r"<name>\s*([a-z][a-z0-9_]*)\s*</name>", (folder / "package.xml").read_text())
@@ -476,8 +534,8 @@ def package_name(folder: Path) -> str:
     return match[1]
 
 
-def source_digest(folder: Path) -> str:
-    """Return a digest of what a package's build depends on.
+def build_inputs(folder: Path) -> list[Path]:
+    """Return the files that a package's build depends on.
 
     Python modules are linked into the install tree, so an edit of one needs no build; setup.py,
     data files, interfaces and launch files do.
@@ -485,18 +543,20 @@ def source_digest(folder: Path) -> str:
     python = (folder / "setup.py").exists()
     files = []
     for path in sorted(folder.rglob("*")):
-        inner = path.relative_to(folder)
-        if any(part.startswith(".") or part in _NO_SOURCE for part in inner.parts):
+        parts = path.relative_to(folder).parts
+        if any(part.startswith(".") or part in _NO_SOURCE for part in parts):
             continue
-        if any(part.endswith(".egg-info") for part in inner.parts) or not path.is_file():
+        if any(part.endswith(".egg-info") for part in parts) or not path.is_file():
             continue
         if python and path.suffix in (".py", ".pyc", ".md") and path.name != "setup.py":
             continue
         files.append(path)
-    return _digest(files, base=folder)
+    return files
 
 
-_NO_SOURCE = {"test", "__pycache__", "build", "install", "log"}
+def source_digest(folder: Path) -> str:
+    """Return a digest of what a package's build depends on."""
+    return _digest(build_inputs(folder), base=folder)
 
 
 def _digest(files: list[Path], *, base: Path | None = None, extra: str = "") -> str:
@@ -509,11 +569,8 @@ def _digest(files: list[Path], *, base: Path | None = None, extra: str = "") -> 
 
 def _venv_of_scripts(venv: Path) -> str:
     """The folder of the environment that its pip's first lines name; empty: none."""
-    for line in _read(venv / "bin" / "pip").splitlines()[:3]:
-        found = re.search(r"(/\S.*?)/bin/python", line)
-        if found:
-            return found[1]
-    return ""
+    found = re.search(r"(/\S.*?)/bin/python", "\n".join(_read(venv / "bin/pip").split("\n")[:3]))
+    return found[1] if found else ""
 
 
 def _rename_inside(path: Path, old: str, new: str) -> None:
@@ -548,88 +605,51 @@ def _last(text: str) -> str:
     return lines[-1].strip() if lines else "nothing"
 
 
-def _explain_pip(log: str, path: Path) -> str:
-    if "No space left on device" in log:
-        return "the disk is full: free some space and run this again; it goes on where it stopped"
-    if any(word in log for word in ("CERTIFICATE_VERIFY_FAILED", "SSLError")):
+def explain_pip(said: str, log: Path) -> str:
+    """What to do about an installation that failed.
+
+    Args:
+        said: What pip wrote.
+        log: The file that keeps it.
+    """
+    if "No space left on device" in said:
+        return _DISK_FULL
+    if any(word in said for word in ("CERTIFICATE_VERIFY_FAILED", "SSLError")):
         return (
             "the package index was reached, but its certificate was not accepted: check this"
             " machine's clock and certificates (apt install ca-certificates; behind a proxy name"
             " its certificate in PIP_CERT) and run this again; it goes on where it stopped"
         )
-    offline = (
-        "NameResolutionError",
-        "Failed to establish a new connection",
-        "Max retries exceeded",
-    )
     # Without a network pip finds no version at all of the first package.
-    if any(word in log for word in (*offline, "ConnectTimeoutError", "(from versions: none)")):
+    offline = ("NameResolutionError", "Failed to establish a new connection", "ConnectTimeoutError")
+    if any(word in said for word in (*offline, "Max retries exceeded", "(from versions: none)")):
         return (
             "the package index cannot be reached: check the network (or pip's proxy and index"
             " settings) and run this again; it goes on where it stopped"
         )
-    if "THESE PACKAGES DO NOT MATCH THE HASHES" in log:
-        return f"a package differs from the one that was locked; see {path}"
-    errors = [line for line in log.splitlines() if line.startswith("ERROR:")]
+    if "THESE PACKAGES DO NOT MATCH THE HASHES" in said:
+        return f"a package differs from the one that was locked; see {log}"
+    errors = [line for line in said.splitlines() if line.startswith("ERROR:")]
     missing = [line for line in errors if "No matching distribution" in line]
     if missing:
         return (
             f"{missing[0].removeprefix('ERROR: ')}: the package index does not have it for this"
             " machine; kinstack needs Linux x86_64 with Python 3.11 to 3.13"
         )
-    return f"pip failed: {errors[0] if errors else _last(log)} (all of it: {path})"
+    return f"pip failed: {errors[0] if errors else _last(said)} (all of it: {log})"
 
 
-def _explain_colcon(log: Path, latest: Path) -> str:
-    text = _read(log)
-    failed = re.findall(r"^Failed\s+<<<\s+(\S+)", text, flags=re.MULTILINE)
-    words = _read(latest / failed[0] / "stderr.log") if failed else text
+def _explain_colcon(said: str, latest: Path) -> str:
+    failed = re.findall(r"^Failed\s+<<<\s+(\S+)", said, flags=re.MULTILINE)
+    words = _read(latest / failed[0] / "stderr.log") if failed else said
     if "No space left on device" in words:
-        return "the disk is full: free some space and run this again"
+        return _DISK_FULL
     tail = "\n".join(words.splitlines()[-25:])
     return f"the build of {failed[0] if failed else 'the workspace'} failed:\n{tail}"
 
 
 def _say(text: str) -> None:
     print(f"kinstack: {text}", file=sys.stderr, flush=True)
-
-
-_progress_shown = 0.0
-_progress_step = -1
-
-
-def _progress(fraction: float, what: str) -> None:
-    """Show how far a step is: one moving line on a terminal, a line each 20 % elsewhere."""
-    global _progress_shown, _progress_step  # noqa: PLW0603
-    fraction = min(fraction, 1.0)
-    if sys.stderr.isatty():
-        now = time.monotonic()
-        if now - _progress_shown > 0.1 or fraction == 1.0:
-            _progress_shown = now
-            bar = "#" * round(24 * fraction)
-            print(f"\r  [{bar:<24}] {fraction:4.0%} {what[:40]:<40}", end="", file=sys.stderr)
-            sys.stderr.flush()
-    elif int(fraction * 5) > _progress_step:
-        _progress_step = int(fraction * 5)
-        print(f"  {fraction:4.0%} {what}", file=sys.stderr, flush=True)
-
-
-def _progress_end() -> None:
-    global _progress_step  # noqa: PLW0603
-    _progress_step = -1
-    if sys.stderr.isatty():
-        print(file=sys.stderr)
-
-
-@contextlib.contextmanager
-def _killing(processes: list[subprocess.Popen[str]]) -> Iterator[None]:
-    """End the children, also ones that are added, if this process is interrupted."""
-    try:
-        yield
-    except BaseException:
-        for process in processes:
-            process.kill()
-        raise
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -649,17 +669,13 @@ def main(arguments: list[str] | None = None) -> int:
             chosen.root.absolute(), native=chosen.native, dev=chosen.dev, keep=chosen.keep
         ).prepare()
     except SetupError as error:
-        _progress_end()
         _say(str(error))
         return 1
     except OSError as error:
-        if error.errno == 28:
-            _say("the disk is full: free some space and run this again")
-        else:
-            _say(f"{error.filename or ''} {error.strerror}")
+        full = error.errno == errno.ENOSPC
+        _say(_DISK_FULL if full else f"{error.filename or ''} {error.strerror}")
         return 1
     except KeyboardInterrupt:
-        _progress_end()
         _say("interrupted; the next run goes on where this one stopped")
         return 130
     return 0

@@ -20,7 +20,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 __all__ = ["remove_leftovers"]
@@ -39,12 +39,15 @@ for _name in ("sem_trywait", "sem_post", "sem_close"):
     getattr(_LIBC, _name).argtypes = [ctypes.c_void_p]
 
 
-def remove_leftovers(folder: Path = _FOLDER, age: float = _AGE) -> list[str]:
+def remove_leftovers(
+    folder: Path = _FOLDER, age: float = _AGE, *, used: Collection[str] | None = None
+) -> list[str]:
     """Remove the files of Fast DDS of this user's dead processes.
 
     Args:
         folder: Where the system keeps shared memory.
         age: Files that were touched since so long are left alone [s].
+        used: Names that a process has mapped or open; None: what can be seen of that here.
 
     Returns:
         The names of the removed files.
@@ -52,10 +55,10 @@ def remove_leftovers(folder: Path = _FOLDER, age: float = _AGE) -> list[str]:
     groups = _groups(folder, time.time() - age)
     if not groups:
         return []
-    used = _used(folder)
+    held = set(_used(folder) if used is None else used)
     removed: list[str] = []
     for base, names in sorted(groups.items()):
-        if used.isdisjoint(names):
+        if held.isdisjoint(names):
             removed += _remove(folder, base, names)
     return removed
 

@@ -7,40 +7,26 @@ one space apart, may be quoted with ``'`` or ``"`` and may hold substitutions th
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = [
-    "Call",
-    "Scope",
-    "SubstitutionError",
-    "Template",
-    "Text",
-    "describe",
-    "parse",
-    "parse_command",
-    "perform",
-]
+from kin_tools.errors import did_you_mean
+
+__all__ = ["Call", "Scope", "SubstitutionError", "Template", "parse", "parse_command", "perform"]
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _ESCAPE = re.compile(r"\\(.)")
 _NESTING = 32
+#: Name of each substitution, with the fewest and the most arguments it takes.
+_KNOWN = {"var": (1, 2), "env": (1, 2), "find-pkg-share": (1, 1), "dirname": (0, 0)}
 
 
 class SubstitutionError(ValueError):
     """A substitution that cannot be read, or has no value here."""
-
-
-@dataclass(frozen=True)
-class Text:
-    """Plain text, escapes already resolved."""
-
-    text: str
 
 
 @dataclass(frozen=True)
@@ -51,10 +37,16 @@ class Call:
     arguments: tuple[Template, ...]
 
 
-Template: TypeAlias = "tuple[Text | Call, ...]"
+#: Texts, with escapes resolved, and what is to be replaced between them.
+Template: TypeAlias = "tuple[str | Call, ...]"
 
 
 def find_share(package: str) -> str:
+    """The share folder of a package.
+
+    Raises:
+        SubstitutionError: It is not installed.
+    """
     from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
 
     try:
@@ -73,16 +65,12 @@ class Scope:
 
     Attributes:
         configurations: Launch configurations: arguments and what ``let`` has set.
-        environment: Environment variables of the runner.
         directory: Folder of the launch file that is being read.
-        find_share: Finds the share folder of a package.
         read: Names of configurations that were looked up.
     """
 
     configurations: dict[str, str]
-    environment: Mapping[str, str]
     directory: Path
-    find_share: Callable[[str], str] = find_share
     read: set[str] = field(default_factory=set)
 
 
@@ -93,39 +81,45 @@ class _Parser:
         self.text = text
         self.position = 0
 
-    def at(self, token: str) -> bool:
-        return self.text.startswith(token, self.position)
+    @property
+    def rest(self) -> str:
+        return self.text[self.position :]
 
     def at_call(self, start: int) -> bool:
         """A ``$(`` begins here, unless the character before it is a backslash inside the text."""
-        return self.text.startswith("$(", self.position) and not (
-            self.position > start and self.text[self.position - 1] == "\\"
-        )
+        escaped = self.position > start and self.text[self.position - 1] == "\\"
+        return self.text.startswith("$(", self.position) and not escaped
 
     def template(self, quote: str, depth: int) -> Template:
-        fragments: list[Text | Call] = []
-        while self.position < len(self.text):
-            if quote and self.at(quote):
-                return tuple(fragments)
-            if self.at_call(self.position):
-                fragments.append(self.call(quote, depth + 1))
-            else:
-                fragments.append(Text(self.run(stop=quote)))
-        if quote:
+        """The whole text, or what is in quotes."""
+        parts = self.parts(quote, quote, depth)
+        if quote and not self.rest:
             raise SubstitutionError(f"a {quote} is not closed in '{self.text}'")
-        return tuple(fragments)
+        return parts
+
+    def parts(self, stop: str, quote: str, depth: int) -> Template:
+        """Texts and substitutions up to an unescaped character of ``stop``."""
+        found: list[str | Call] = []
+        while self.rest:
+            if self.at_call(self.position):
+                found.append(self.call(quote, depth + 1))
+            elif self.text[self.position] in stop:
+                break
+            else:
+                found.append(self.run(stop))
+        return tuple(found)
 
     def run(self, stop: str) -> str:
         """Text up to the next substitution or an unescaped character of ``stop``."""
         start = self.position
-        while self.position < len(self.text) and not self.at_call(start):
+        while self.rest and not self.at_call(start):
             character = self.text[self.position]
-            if stop and character == "\\" and self.position + 1 < len(self.text):
+            if stop and character == "\\" and len(self.rest) > 1:
                 self.position += 1  # what follows loses its meaning, but a space still separates
                 if self.text[self.position] in stop.replace(" ", "") + "$":
                     self.position += 1
                 continue
-            if stop and character in stop:
+            if character in stop:
                 break
             self.position += 1
         return _ESCAPE.sub(r"\1", self.text[start : self.position])
@@ -133,49 +127,34 @@ class _Parser:
     def call(self, quote: str, depth: int) -> Call:
         if depth > _NESTING:
             raise SubstitutionError(f"substitutions nest deeper than {_NESTING} levels")
-        self.position += 2
-        match = _IDENTIFIER.match(self.text, self.position)
+        match = _IDENTIFIER.match(self.text, self.position + 2)
         if not match:
             raise SubstitutionError(f"no name after $( in '{self.text}'")
         self.position = match.end()
         arguments: list[Template] = []
-        while self.at(" "):
+        while self.rest.startswith(" "):
             self.position += 1
-            arguments.append(self.value(quote, depth))
-        if not self.at(")"):
+            arguments.append(self.argument(quote, depth))
+        if not self.rest.startswith(")"):
             raise SubstitutionError(f"$({match.group()} is not closed by ) in '{self.text}'")
         self.position += 1
         return _checked(match.group(), tuple(arguments))
 
-    def value(self, quote: str, depth: int) -> Template:
-        if not quote and self.position < len(self.text) and self.text[self.position] in "'\"":
-            mark = self.text[self.position]
+    def argument(self, quote: str, depth: int) -> Template:
+        if not quote and self.rest.startswith(("'", '"')):
             self.position += 1
-            inside = self.template(mark, depth)
+            inside = self.template(self.text[self.position - 1], depth)
             self.position += 1
-            return inside or (Text(""),)
-        stop = " ()" + (quote or "'\"")
-        parts: list[Text | Call] = []
-        while self.position < len(self.text):
-            if self.at_call(self.position):
-                parts.append(self.call(quote, depth + 1))
-                continue
-            if self.text[self.position] in stop:
-                break
-            parts.append(Text(self.run(stop)))
+            return inside
+        parts = self.parts(" ()" + (quote or "'\""), quote, depth)
         if not parts:
             raise SubstitutionError(f"an empty argument in '{self.text}'")
-        return tuple(parts)
-
-
-#: Name of each substitution, with the fewest and the most arguments it takes.
-_KNOWN = {"var": (1, 2), "env": (1, 2), "find-pkg-share": (1, 1), "dirname": (0, 0)}
+        return parts
 
 
 def _checked(name: str, arguments: tuple[Template, ...]) -> Call:
     if name not in _KNOWN:
-        close = get_close_matches(name, _KNOWN, 1)
-        hint = f"; did you mean $({close[0]} ...)?" if close else ""
+        hint = did_you_mean(name, _KNOWN, "$({} ...)")
         raise SubstitutionError(
             f"unknown substitution $({name} ...){hint} (known: {', '.join(sorted(_KNOWN))})"
         )
@@ -192,7 +171,7 @@ def parse(text: str) -> Template:
     Raises:
         SubstitutionError: The text is not well formed, or names an unknown substitution.
     """
-    return _Parser(text).template("", 0) or (Text(""),)
+    return _Parser(text).template("", 0)
 
 
 def parse_command(text: str) -> list[Template]:
@@ -201,36 +180,28 @@ def parse_command(text: str) -> list[Template]:
     Text before and after a substitution without a space between them belongs to the same word.
     """
     words: list[Template] = []
-    word: list[Text | Call] = []
-
-    def close() -> None:
-        nonlocal word
-        words.append(tuple(word))
-        word = []
-
+    word: Template = ()
     for part in parse(text):
         if isinstance(part, Call):
-            word.append(part)
+            word += (part,)
             continue
         try:
-            tokens = shlex.split(part.text)
+            tokens = shlex.split(part)
         except ValueError as error:
             raise SubstitutionError(f"{error} in '{text}'") from None
-        if not tokens:
-            close()
-            continue
-        if part.text[0].isspace() and word:
-            close()
-        word.append(Text(tokens[0]))
-        if len(tokens) > 1:
-            close()
-            words.extend((Text(token),) for token in tokens[1:-1])
-            word.append(Text(tokens[-1]))
-        if part.text[-1].isspace():
-            close()
-    if word:
-        words.append(tuple(word))
-    return words
+        # As ros2 launch has it, a blank ends a word even if there is none.
+        if not tokens or (word and part[0].isspace()):
+            words.append(word)
+            word = ()
+        for number, token in enumerate(tokens):
+            if number:
+                words.append(word)
+                word = ()
+            word += (token,)
+        if tokens and part[-1].isspace():
+            words.append(word)
+            word = ()
+    return [*words, word] if word else words
 
 
 def perform(template: Template, scope: Scope) -> str:
@@ -240,49 +211,25 @@ def perform(template: Template, scope: Scope) -> str:
         SubstitutionError: Something has no value here.
     """
     return "".join(
-        part.text if isinstance(part, Text) else _perform_call(part, scope) for part in template
+        part if isinstance(part, str) else _perform_call(part, scope) for part in template
     )
 
 
 def _perform_call(call: Call, scope: Scope) -> str:
-    arguments = [perform(argument, scope) for argument in call.arguments]
-    match call.name:
-        case "var":
-            return _look_up(arguments, scope)
-        case "env":
-            value = scope.environment.get(arguments[0])
-            if value is None and len(arguments) == 2:
-                return arguments[1]
-            if value is None:
-                raise SubstitutionError(
-                    f"environment variable '{arguments[0]}' is not set "
-                    f"(a default would be $(env {arguments[0]} DEFAULT))"
-                )
-            return value
-        case "find-pkg-share":
-            return scope.find_share(arguments[0])
-        case _:
-            return str(scope.directory)
-
-
-def _look_up(arguments: list[str], scope: Scope) -> str:
-    name = arguments[0]
-    scope.read.add(name)
-    if name in scope.configurations:
-        return scope.configurations[name]
-    if len(arguments) == 2:
-        return arguments[1]
-    close = get_close_matches(name, scope.configurations, 1)
-    hint = f"; did you mean '{close[0]}'?" if close else ""
-    raise SubstitutionError(f"'{name}' is neither an argument nor set by let{hint}")
-
-
-def describe(template: Template) -> str:
-    """The template as a person would write it, for lists of arguments."""
-    out = ""
-    for part in template:
-        if isinstance(part, Text):
-            out += part.text
-        else:
-            out += "$(" + " ".join([part.name, *map(describe, part.arguments)]) + ")"
-    return out
+    if call.name == "dirname":
+        return str(scope.directory)
+    name, *default = [perform(argument, scope) for argument in call.arguments]
+    if call.name == "find-pkg-share":
+        return find_share(name)
+    if call.name == "env":
+        missing = f"environment variable '{name}' is not set"
+        missing += f" (a default would be $(env {name} DEFAULT))"
+        found = os.environ.get(name)
+    else:
+        scope.read.add(name)
+        hint = did_you_mean(name, scope.configurations)
+        missing = f"'{name}' is neither an argument nor set by let{hint}"
+        found = scope.configurations.get(name)
+    if found is None and not default:
+        raise SubstitutionError(missing)
+    return default[0] if found is None else found

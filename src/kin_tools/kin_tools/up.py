@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from kin_core.errors import InvalidInput
 from kin_tools import launch
 from kin_tools.check import read_questions
 from kin_tools.claims import NameTaken, claim_names
-from kin_tools.errors import ArgumentProblem
+from kin_tools.errors import ArgumentProblem, did_you_mean
 from kin_tools.guard import Front
 from kin_tools.launch import find_launch_file, parse_launch_arguments
 from kin_tools.native import monitored_names, native_launcher, run_native
@@ -60,8 +59,7 @@ def _read_stack(file: Path, arguments: dict[str, str], quiet: bool) -> _Stack:
     plan = load_launch_file(file, arguments)
     known = [argument.name for argument in show_arguments(file)]
     for name in plan.unused:
-        close = get_close_matches(name, known, 1)
-        hint = f"; did you mean {close[0]}?" if close else ""
+        hint = did_you_mean(name, known, "{}")
         raise ArgumentProblem(name, f"is not an argument{hint} (there are {', '.join(known)})")
     return _Stack(
         lambda lifeline: make_supervisor(plan.processes, lifeline, quiet=quiet).run(),
@@ -87,7 +85,7 @@ def _native_stack(ros2: str, file: Path, arguments: dict[str, str], quiet: bool)
 def _warn_if_visible() -> None:
     """Warn where the nodes can be seen from other machines: a sourced ROS 2 asks for that."""
     reach = (os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE") or "SUBNET").upper()
-    if reach not in ("LOCALHOST", "OFF"):
+    if reach == "SUBNET":
         print(
             f"kinstack: other machines can find these nodes (discovery range {reach});"
             " ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST keeps them to this one",
@@ -133,15 +131,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             stack = _read_stack(file, arguments, quiet)
         else:
             stack = _native_stack(ros2, file, arguments, quiet)
-        checks = file.parent / "config" / "check"
-        if options.check:
+        checks = file.parent / "config" / "check" if options.check else None
+        if checks:
             read_questions(checks, [])  # what is wrong with them is told before anything starts
     except InvalidInput as error:
         print(f"kinstack: {error}", file=sys.stderr)
         return 2
     if not options.launch_file:
         try:
-            compile_kernels(stack.programs, lambda line: print(f"kinstack: {line}", flush=True))
+            compile_kernels(stack.programs)
         except KeyboardInterrupt:
             print("kinstack: interrupted", file=sys.stderr)
             return 130
@@ -151,9 +149,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             started = time.monotonic()
             front = Front(stack.supervise)
             try:
-                if options.check:
-                    return _check(front, stack, checks, started, options.timeout)
-                return _watch(front, stack, started)
+                return _follow(front, stack, started, options.timeout, checks)
             except BaseException:
                 front.send(signal.SIGINT)
                 front.finish()
@@ -163,23 +159,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _watch(front: Front, stack: _Stack, started: float) -> int:
-    from kin_ros.client import open_client
-    from kin_tools.progress import Reporter
-
-    def stopped() -> bool:
-        return bool(front.signalled) or front.poll() is not None
-
-    with open_client("up") as client:
-        names = stack.find_names(client, stopped)
-        reporter = Reporter(client, names, started)
-        while not stopped():
-            reporter.turn()
-        reporter.close()
-    return front.finish()
-
-
-def _check(front: Front, stack: _Stack, checks: Path, started: float, timeout: float) -> int:
+def _follow(
+    front: Front, stack: _Stack, started: float, timeout: float, checks: Path | None
+) -> int:
+    """Watch the nodes until the end; with a folder of questions ask those, and end it then."""
     from kin_ros.client import open_client
     from kin_tools.check import ask_all, table
     from kin_tools.progress import Reporter
@@ -187,23 +170,25 @@ def _check(front: Front, stack: _Stack, checks: Path, started: float, timeout: f
     def stopped() -> bool:
         return bool(front.signalled) or front.poll() is not None
 
-    def late() -> bool:
-        return stopped() or time.monotonic() - started > timeout
+    def over() -> bool:
+        return stopped() or (checks is not None and time.monotonic() - started > timeout)
 
     good = False
-    with open_client("check") as client:
-        names = stack.find_names(client, late)
+    with open_client("up" if checks is None else "check") as client:
+        names = stack.find_names(client, over)
         reporter = Reporter(client, names, started)
-        while not reporter.ready and not late():
+        while not over() and not (checks and reporter.ready):
             reporter.turn()
-        if reporter.ready:
+        if checks and reporter.ready:
             answers = ask_all(client, read_questions(checks, names), stopped)
             good = all(answer.good for answer in answers)
             print(table(answers), flush=True)
-        elif not front.signalled:
+        elif checks and not front.signalled:
             print(f"kinstack: not ready: {reporter.message}", file=sys.stderr)
         reporter.close()
-    if front.poll() is None and not front.signalled:
+    if checks is None:
+        return front.finish()
+    if not stopped():
         front.send(signal.SIGINT)
     code = front.finish()
     if code != 0:

@@ -45,8 +45,8 @@ FROM_THE_LOCK = {
 #: Imported only where a person has installed them; the code says so when they are missing.
 OPTIONAL = {"mujoco", "domain_coordinator", "mcap", "zstandard", "xdist"}
 
-#: Programs of a desktop ROS, which rviz.launch.xml starts; there are no wheels of them.
-OF_ROS = {"tf2_ros", "rviz2"}
+#: Programs of a ROS installation that launch files start; there are no wheels of them.
+OF_ROS = {"diagnostic_aggregator", "rviz2"}
 
 
 def imports(package, files):
@@ -214,7 +214,8 @@ sys.modules["kin_tools.launch_xml"] = None
 sys.argv = sys.argv[1:]
 runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 """
-OFF = [f"{name}:=false" for name in ("cuik", "ft", "delta", "continuum", "hier", "dashboard")]
+SYSTEMS = ("cuik", "ft", "delta", "continuum", "hier", "dashboard", "robots")
+OFF = [f"{name}:=false" for name in SYSTEMS]
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_every_launched_node_has_an_enclave_of_its_own():
     assert len(set(enclaves)) == len(enclaves)
     for path in sorted((ROOT / "launch").glob("*.launch.xml")):
         for node in ElementTree.parse(path).iter("node"):
-            if node.get("pkg") in ("tf2_ros", "rviz2"):
+            if node.get("pkg") in ("diagnostic_aggregator", "tf2_ros", "rviz2"):
                 continue
             enclave, rights = policy[f"/{node.get('name')}"]
             assert enclave == f"/kinstack/{node.get('name')}"

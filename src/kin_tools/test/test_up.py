@@ -19,7 +19,7 @@ from kin_tools.check import Answer, Question, read_questions, table
 from kin_tools.launch_xml import load_launch_file, show_arguments
 from kin_tools.up import _warn_if_visible, main
 
-SYSTEMS = ("cuik", "ft", "delta", "continuum", "hier")
+SYSTEMS = ("cuik", "ft", "delta", "continuum", "hier", "robots")
 ONLY_MONITOR = [f"{system}:=false" for system in (*SYSTEMS, "dashboard")]
 SHARE = Path(get_package_share_directory("kin_bringup"))
 

@@ -2,7 +2,7 @@
 
 Closed forms for arms with a spherical wrist and for arms like Universal Robots'; for the others
 Newton's method from very many random starts. Nothing here uses the search, its equations or its
-certificates. ``python -m benchmarks.baselines.cuik_reference_ik 1000`` compares ten arms at 1000
+certificates. ``python src/kin_solvers/test/reference_ik.py 1000`` compares ten arms at 1000
 poses each, a tenth of them near a singularity; with names behind it only these arms.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,9 +20,10 @@ from kin_solvers.all_ik import AllIK, solve_all_ik
 from kin_solvers.dh import arm_from_dh
 from kin_solvers.mechanism import Mechanism
 
-__all__ = ["ARMS", "Arm", "Verdict", "compare", "configuration"]
+__all__ = ["ARMS", "Arm", "Verdict", "compare", "configuration", "frames", "pose_error", "turned"]
 
 Array = NDArray[np.float64]
+Rows = Sequence[float] | Array
 
 _TWO_PI = 2.0 * math.pi
 #: Random starts of Newton's method for an arm without a closed form.
@@ -49,7 +50,15 @@ class Arm:
 
     def pose(self, q: Array) -> Array:
         """Pose of the tip, shape (..., 4, 4), at configurations, shape (..., 6)."""
-        return _frames(self, q)[-1]
+        return self.frames(q)[-1]
+
+    def frames(self, q: Array) -> list[Array]:
+        """Frames of the chain, each of shape (..., 4, 4)."""
+        return frames(self.a, self.alpha, self.d, q)
+
+    def link(self, k: int, angle: float) -> Array:
+        """Row k of the table at an angle, shape (4, 4)."""
+        return _link(self.a[k], self.alpha[k], self.d[k], angle)
 
     def mechanism(self, q: Array) -> Mechanism:
         """The arm closed at the pose of a configuration, shape (6,)."""
@@ -61,22 +70,43 @@ class Arm:
         return _distinct(np.array(found).reshape(-1, 6))
 
 
-def _frames(arm: Arm, q: Array) -> list[Array]:
+def _link(a: float, alpha: float, d: float, angle: Array | float) -> Array:
+    """A row of a table at angles, shape (...): homogeneous transforms, shape (..., 4, 4)."""
+    c, s = np.cos(angle), np.sin(angle)
+    ca, sa = math.cos(alpha), math.sin(alpha)
+    A = np.zeros((*np.shape(angle), 4, 4))
+    A[..., 0, 0], A[..., 0, 1], A[..., 0, 2], A[..., 0, 3] = c, -s * ca, s * sa, a * c
+    A[..., 1, 0], A[..., 1, 1], A[..., 1, 2], A[..., 1, 3] = s, c * ca, -c * sa, a * s
+    A[..., 2, 1], A[..., 2, 2], A[..., 2, 3], A[..., 3, 3] = sa, ca, d, 1.0
+    return A
+
+
+def frames(a: Rows, alpha: Rows, d: Rows, q: Array) -> list[Array]:
+    """Frames of a chain, each of shape (..., 4, 4), at configurations, shape (..., V)."""
     T = np.broadcast_to(np.eye(4), (*q.shape[:-1], 4, 4))
-    frames = [T]
-    for k in range(6):
-        c, s = np.cos(q[..., k]), np.sin(q[..., k])
-        ca, sa = math.cos(arm.alpha[k]), math.sin(arm.alpha[k])
-        A = np.zeros((*q.shape[:-1], 4, 4))
-        A[..., 0, 0], A[..., 0, 1], A[..., 0, 2], A[..., 0, 3] = c, -s * ca, s * sa, arm.a[k] * c
-        A[..., 1, 0], A[..., 1, 1], A[..., 1, 2], A[..., 1, 3] = s, c * ca, -c * sa, arm.a[k] * s
-        A[..., 2, 1], A[..., 2, 2], A[..., 2, 3], A[..., 3, 3] = sa, ca, arm.d[k], 1.0
-        T = T @ A
-        frames.append(T)
-    return frames
+    result = [T]
+    for k in range(len(a)):
+        T = T @ _link(a[k], alpha[k], d[k], q[..., k])
+        result.append(T)
+    return result
 
 
-def _turned(x: Array) -> Array:
+def pose_error(chain: list[Array], pose: Array) -> tuple[Array, Array]:
+    """Residuals of a pose, shape (..., 6), and their Jacobian, shape (..., 6, V)."""
+    T = chain[-1]
+    R = T[..., :3, :3] @ pose[:3, :3].T
+    turn = 0.5 * np.stack(
+        [R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]], -1
+    )
+    columns = [
+        np.concatenate([np.cross(F[..., :3, 2], T[..., :3, 3] - F[..., :3, 3]), F[..., :3, 2]], -1)
+        for F in chain[:-1]
+    ]
+    return np.concatenate([T[..., :3, 3] - pose[:3, 3], turn], -1), np.stack(columns, -1)
+
+
+def turned(x: Array) -> Array:
+    """Angles in [-pi, pi)."""
     return np.remainder(x + math.pi, _TWO_PI) - math.pi
 
 
@@ -84,18 +114,9 @@ def _distinct(found: Array) -> Array:
     """Configurations without those that are the same, whole turns apart."""
     kept: list[Array] = []
     for q in found:
-        if all(np.abs(_turned(q - p)).max() > 1e-8 for p in kept):
-            kept.append(_turned(q))
+        if all(np.abs(turned(q - p)).max() > 1e-8 for p in kept):
+            kept.append(turned(q))
     return np.array(kept).reshape(-1, 6)
-
-
-def _link(arm: Arm, k: int, angle: float) -> Array:
-    c, s = math.cos(angle), math.sin(angle)
-    ca, sa = math.cos(arm.alpha[k]), math.sin(arm.alpha[k])
-    return np.array(
-        [[c, -s * ca, s * sa, arm.a[k] * c], [s, c * ca, -c * sa, arm.a[k] * s],
-         [0.0, sa, ca, arm.d[k]], [0.0, 0.0, 0.0, 1.0]]
-    )  # fmt: skip
 
 
 def _triangle(x: float, y: float, first: float, second: float) -> list[tuple[float, float]]:
@@ -132,11 +153,11 @@ def _spherical_wrist(arm: Arm, pose: Array, rng: np.random.Generator) -> list[li
         forearm, lead = math.hypot(arm.a[2], arm.d[3]), math.atan2(-turn * arm.d[3], arm.a[2])
         for q2, bend in _triangle(x, y, arm.a[1], forearm):
             q3 = bend - lead
-            base = _link(arm, 0, q1) @ _link(arm, 1, q2) @ _link(arm, 2, q3)
+            base = arm.link(0, q1) @ arm.link(1, q2) @ arm.link(2, q3)
             R = base[:3, :3].T @ pose[:3, :3]
             flip = math.copysign(1.0, math.sin(arm.alpha[3]))
             # R = Rz(q4) Rx(alpha4) Rz(q5) Rx(alpha5) Rz(q6) Rx(alpha6), alpha5 = -alpha4.
-            R = R @ _link(arm, 5, 0.0)[:3, :3].T
+            R = R @ arm.link(5, 0.0)[:3, :3].T
             q5 = math.atan2(math.hypot(R[0, 2], R[1, 2]), R[2, 2])
             for bend5 in (q5, -q5):
                 s = math.copysign(1.0, bend5)
@@ -167,8 +188,8 @@ def _like_ur(arm: Arm, pose: Array, rng: np.random.Generator) -> list[list[float
         for q5 in (bend, -bend):
             s = math.copysign(1.0, q5)
             q6 = math.atan2(s * v, s * u)
-            base = np.linalg.inv(_link(arm, 0, q1)) @ pose
-            rest = base @ np.linalg.inv(_link(arm, 4, q5) @ _link(arm, 5, q6))
+            base = np.linalg.inv(arm.link(0, q1)) @ pose
+            rest = base @ np.linalg.inv(arm.link(4, q5) @ arm.link(5, q6))
             for q2, q3 in _triangle(rest[0, 3], rest[1, 3], arm.a[1], arm.a[2]):
                 q234 = math.atan2(rest[1, 0], rest[0, 0])
                 result.append([q1, q2, q3, q234 - q2 - q3, q5, q6])
@@ -179,31 +200,16 @@ def _many_starts(arm: Arm, pose: Array, rng: np.random.Generator) -> list[list[f
     """Newton's method with damping, from random configurations, all at once."""
     q = rng.uniform(-math.pi, math.pi, (STARTS, 6))
     for _ in range(60):
-        frames = _frames(arm, q)
-        error, J = _error(frames, pose)
+        error, J = pose_error(arm.frames(q), pose)
         step = np.linalg.solve(
             J.swapaxes(-1, -2) @ J + 1e-15 * np.eye(6), J.swapaxes(-1, -2) @ error[..., None]
         )[..., 0]
         size = np.abs(step).max(axis=-1, keepdims=True)
         q = q - step * np.minimum(1.0, 0.4 / np.maximum(size, 1e-300))
-    error, _ = _error(_frames(arm, q), pose)
+    error, _ = pose_error(arm.frames(q), pose)
     good = np.abs(error).max(axis=-1) < 1e-11
     close = np.abs(arm.pose(q) - pose).max(axis=(-1, -2)) < 1e-9
     return list(q[good & close])
-
-
-def _error(frames: list[Array], pose: Array) -> tuple[Array, Array]:
-    T = frames[-1]
-    R = T[..., :3, :3] @ pose[:3, :3].T
-    turn = 0.5 * np.stack(
-        [R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]], -1
-    )
-    error = np.concatenate([T[..., :3, 3] - pose[:3, 3], turn], axis=-1)
-    columns = []
-    for F in frames[:-1]:
-        z = F[..., :3, 2]
-        columns.append(np.concatenate([np.cross(z, T[..., :3, 3] - F[..., :3, 3]), z], axis=-1))
-    return error, np.stack(columns, axis=-1)
 
 
 _SOLVERS: dict[str, Callable[[Arm, Array, np.random.Generator], list[list[float]]]] = {
@@ -276,7 +282,7 @@ def compare(found: AllIK, listed: Array, within: float = 1e-4) -> Verdict:
     free = list(range(len(found.positions)))
     missing = 0
     for q in listed:
-        gaps = [np.abs(_turned(found.positions[k] - q)).max() for k in free]
+        gaps = [np.abs(turned(found.positions[k] - q)).max() for k in free]
         if gaps and min(gaps) <= within:
             free.pop(int(np.argmin(gaps)))
         else:

@@ -8,6 +8,7 @@ import itertools
 import math
 
 import numpy as np
+from reference_ik import frames, pose_error, turned
 from scipy.spatial import cKDTree
 
 TURN = 2.0 * math.pi
@@ -15,40 +16,10 @@ TURN = 2.0 * math.pi
 STEP, BETWEEN = 0.03, 30
 
 
-def frames(a, alpha, d, q):
-    """Frames of the chain, each of shape (..., 4, 4), at configurations, shape (..., V)."""
-    T = np.broadcast_to(np.eye(4), (*q.shape[:-1], 4, 4))
-    result = [T]
-    for k in range(len(a)):
-        c, s = np.cos(q[..., k]), np.sin(q[..., k])
-        ca, sa = math.cos(alpha[k]), math.sin(alpha[k])
-        A = np.zeros((*q.shape[:-1], 4, 4))
-        A[..., 0, 0], A[..., 0, 1], A[..., 0, 2], A[..., 0, 3] = c, -s * ca, s * sa, a[k] * c
-        A[..., 1, 0], A[..., 1, 1], A[..., 1, 2], A[..., 1, 3] = s, c * ca, -c * sa, a[k] * s
-        A[..., 2, 1], A[..., 2, 2], A[..., 2, 3], A[..., 3, 3] = sa, ca, d[k], 1.0
-        T = T @ A
-        result.append(T)
-    return result
-
-
-def error(chain, pose):
-    """Residuals, shape (..., 6), and Jacobian, shape (..., 6, V)."""
-    T = chain[-1]
-    R = T[..., :3, :3] @ pose[:3, :3].T
-    turn = 0.5 * np.stack(
-        [R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]], -1
-    )
-    columns = [
-        np.concatenate([np.cross(F[..., :3, 2], T[..., :3, 3] - F[..., :3, 3]), F[..., :3, 2]], -1)
-        for F in chain[:-1]
-    ]
-    return np.concatenate([T[..., :3, 3] - pose[:3, 3], turn], -1), np.stack(columns, -1)
-
-
 def newton(rows, pose, q, steps):
     """Newton's method with steps of least norm, from configurations, shape (..., V)."""
     for _ in range(steps):
-        e, J = error(frames(*rows, q), pose)
+        e, J = pose_error(frames(*rows, q), pose)
         Jt = J.swapaxes(-1, -2)
         s = (Jt @ np.linalg.solve(J @ Jt + 1e-14 * np.eye(6), e[..., None]))[..., 0]
         size = np.abs(s).max(-1, keepdims=True)
@@ -56,14 +27,9 @@ def newton(rows, pose, q, steps):
     return q
 
 
-def turned(x):
-    """Angles in [-pi, pi)."""
-    return np.remainder(x + math.pi, TURN) - math.pi
-
-
 def tangents(rows, pose, q):
     """Unit vectors in the kernel of the Jacobian, shape (..., V)."""
-    return np.linalg.svd(error(frames(*rows, q), pose)[1])[2][..., -1, :]
+    return np.linalg.svd(pose_error(frames(*rows, q), pose)[1])[2][..., -1, :]
 
 
 def follow(rows, pose, start):
