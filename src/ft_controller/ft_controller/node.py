@@ -271,6 +271,8 @@ class FtController(KinNode[FtParameters]):
     def _move(self, request: MoveArm.Request, task: Task) -> MoveArm.Response:
         loop = self._running() if request.plan_only else self.driven()
         now = self.parameters
+        if now.pace == "clock":
+            orders.await_first_state(loop, task)
         result = orders.move(
             loop,
             [request.x, request.y],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,8 +18,10 @@ from ft_controller.planner import Plan, plan
 from ft_controller.records import Array
 from ft_controller.safety_supervisor import State
 from ft_controller.trajectory import Trajectory
+from kin_core.task import Task
 
 __all__ = [
+    "await_first_state",
     "follow",
     "inject",
     "lock",
@@ -31,6 +34,15 @@ __all__ = [
 
 
 _RETREAT = 0.5  # shortest time of a motion back into new limits [s]
+_FIRST_STATE = 2.0  # longest wait for the first joint state after the start [s]
+
+
+def await_first_state(loop: ControlLoop, task: Task) -> None:
+    """Wait a little for the first joint state: it is on its way when a node has just started."""
+    end = time.monotonic() + _FIRST_STATE
+    while loop.measurement is None and time.monotonic() < end:
+        task.check()
+        time.sleep(0.01)
 
 
 def refuse_if_stopped(loop: ControlLoop) -> None:
@@ -51,7 +63,7 @@ def start_point(loop: ControlLoop) -> Array:
 def _measured(loop: ControlLoop) -> Array:
     measured = loop.measurement
     if measured is None or not loop.fresh:
-        raise ArmError("", "there are no joint states to start from")
+        raise ArmError("", "there are no joint states to start from: does the arm publish them?")
     return measured[0]
 
 

@@ -199,6 +199,34 @@ def test_sigkill_and_sigstop_of_every_processor_in_turn_while_tracking(ros):
     assert all(np.isfinite(t.effort).all() for t in torques)
 
 
+def test_a_goal_that_comes_before_the_first_joint_state_waits_for_it(ros):
+    arm = Arm(ros, simulator=False)
+    arm.wait(lambda s: s.state == FtStatus.IDLE)
+    request = MoveArm.Request(x=0.6, y=0.8, plan_only=True)
+    asked = ros.call_async(MoveArm, "ft_controller/move_arm", request)
+    states = ros.publisher(JointState, "joint_states", SENSOR)
+    time.sleep(0.2)
+    assert not asked.done()
+    state = JointState(name=JOINTS, position=[0.1, 0.2, 0.3, 0.4], velocity=[0.0] * 4)
+
+    def answered():
+        states.publish(state)
+        return asked.done()
+
+    wait_until(answered, 20.0, "an answer")
+    assert asked.result().status.code == SolveStatus.SUCCESS
+    start = asked.result().trajectory.points[0].positions
+    assert list(start) == pytest.approx(state.position)
+
+
+def test_a_goal_without_any_joint_state_is_refused(ros):
+    arm = Arm(ros, simulator=False)
+    arm.wait(lambda s: s.state == FtStatus.IDLE)
+    answer = arm.call(MoveArm, "move_arm", x=0.6, y=0.8)
+    assert answer.status.code == SolveStatus.INVALID_INPUT
+    assert "does the arm publish them?" in answer.status.message
+
+
 def test_loss_of_joint_states_leads_to_a_safe_stop_and_a_reset_back(ros):
     arm = Arm(ros, simulator=False, state_timeout=0.3, hold_time=0.2, ramp_time=0.2)
     assert arm.wait(lambda s: True).state == FtStatus.IDLE
