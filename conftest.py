@@ -40,7 +40,9 @@ _REAL_TIME = (
 
 #: Tests that mostly wait, for processes or for the graph: another worker.
 _WAITING = (
-    "src/kin_bags/test/test_graph.py",
+    "src/kin_bags/test/test_record.py",
+    "src/kin_bags/test/test_replay.py",
+    "src/kin_bags/test/test_regress.py",
     "src/kin_tools/test/test_up.py",
     "src/kin_tools/test/test_runner.py",
     "src/kin_monitor/test/test_node.py",

@@ -237,7 +237,7 @@ def kill(stack, pulse, victim, states):
     after = stack.pids()
     del before[victim], after[victim]
     assert after == before
-    _, alive = psutil.wait_procs(children, timeout=10.0)
+    _, alive = psutil.wait_procs(children, timeout=60.0)
     assert not alive, f"{victim} left processes behind: {alive}"
 
 

@@ -39,13 +39,14 @@ def pose_error(a, b):
     return np.abs(a[:3] - b[:3]).max(), np.linalg.norm(Rotation.from_matrix(R).as_rotvec())
 
 
-def test_forward_of_inverse_is_the_pose_over_hundreds(tight):
-    """800 random tilted poses, found again from their lengths alone and a pose 3 mm away."""
+@pytest.mark.campaign
+def test_forward_of_inverse_is_the_pose_over_hundreds(tight, campaign, record_property):
+    """Random tilted poses, found again from their lengths alone and a pose 3 mm away."""
     rng = np.random.default_rng(4)
-    poses = random_poses(rng, 800)
+    poses = random_poses(rng, campaign(800, 2000))
     batch = tight.solve_many(poses, independent=True, threads=2)
     reachable = np.flatnonzero(batch.codes == StatusCode.SUCCESS)
-    assert len(reachable) > 700
+    assert len(reachable) > campaign(700, 1800)
     compared = 0
     out, code = np.empty((1, FORWARD_DETAILS)), np.empty(1, dtype=np.uint8)
     flag = np.zeros(1, dtype=np.int64)
@@ -69,7 +70,8 @@ def test_forward_of_inverse_is_the_pose_over_hundreds(tight):
         R = found[3:].reshape(3, 3)
         assert np.abs(R.T @ R - np.eye(3)).max() < 1e-12
         compared += 1
-    assert compared > 700
+    assert compared > campaign(700, 1800)
+    record_property("cases", compared)
 
 
 def test_forward_from_home(tight):
@@ -192,7 +194,8 @@ def test_forward_never_arrives_at_a_wrong_branch(tight, tilted):
             position, rotation = pose_error(result.pose, expected)
             assert position < 1e-8
             assert rotation < 1e-7
-        w, start = tight._forward_start(None)
+        w = layout.duplicate(tight.state)
+        start = layout.ANSWER if w[layout.COUNT] > 0.0 else layout.HOME
         out, code = np.empty((1, FORWARD_DETAILS)), np.empty(1, dtype=np.uint8)
         forward_run(w, wanted[None], start, True, out, code, np.zeros(1, dtype=np.int64))
         assert analyse(w, layout.ANSWER).stable

@@ -289,13 +289,16 @@ def test_limits_are_kept_and_named(limits, end, words):
         assert margin < 0.01
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("allow_unstable", [False, True])
-def test_the_best_pose_of_every_refusal_can_be_solved(tight, allow_unstable):
+def test_the_best_pose_of_every_refusal_can_be_solved(
+    tight, allow_unstable, campaign, record_property
+):
     """Also where a path leaves the limits, or ceases to be stable, before it ends at a fold."""
     tight.allow_unstable = allow_unstable
     rng = np.random.default_rng(5)
     refused = limited = unstable = 0
-    for _ in range(75):
+    for _ in range(campaign(75, 150)):
         axis = rng.normal(size=3)
         turn = np.radians(40.0) * rng.uniform() * axis / np.linalg.norm(axis)
         place = rng.uniform([-0.2, -0.2, 0.3], [0.2, 0.2, 0.7])
@@ -305,10 +308,11 @@ def test_the_best_pose_of_every_refusal_can_be_solved(tight, allow_unstable):
             limited += "limit" in result.reason
             unstable += "not stable" in result.reason
             assert tight.copy().solve(result.best_pose).success, result.reason
-    assert refused > 25
+    assert refused > campaign(25, 50)
     # Paths from stable poses mostly end at a fold; those from others come to limits more often.
-    assert limited > (2 if allow_unstable else 0)
-    assert (unstable > 0) != allow_unstable
+    assert limited > (campaign(2, 5) if allow_unstable else campaign(0, 1))
+    assert (unstable > campaign(0, 1)) != allow_unstable
+    record_property("cases", refused)
 
 
 def test_curvature_is_the_largest_along_the_rod(tight):

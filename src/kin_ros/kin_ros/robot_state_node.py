@@ -14,14 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from kin_core import checks
 from kin_core.errors import InvalidInput
-from kin_core.rotations import rpy_to_matrix, transform
-from kin_core.urdf import load_urdf
+from kin_core.urdf import load_urdf, read_origin
 from kin_core.yamls import load_yaml
 from kin_ros.frames import Broadcaster, to_nanoseconds
 from kin_ros.node import KinNode, run
@@ -97,9 +95,7 @@ class _Shown:
         topics = [checks.title(f"{where}.joint_states", topic) for topic in sources]
         self.recent: dict[str, dict[int, Joints]] = {topic: {} for topic in topics}
         self.heard = dict.fromkeys(topics, -math.inf)
-        xyz = checks.shape(f"{where}.xyz", entry.get("xyz", (0.0, 0.0, 0.0)), (3,))
-        rpy = checks.shape(f"{where}.rpy", entry.get("rpy", (0.0, 0.0, 0.0)), (3,))
-        place = np.asarray(transform(rpy_to_matrix(rpy[0], rpy[1], rpy[2]), xyz))
+        place = read_origin({k: entry[k] for k in ("xyz", "rpy") if k in entry}, where)
         self.fixed = [make_transform(root, prefix + base, place)]
         if self.links is not None:
             self.fixed += self.links.fixed

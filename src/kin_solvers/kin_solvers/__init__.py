@@ -11,6 +11,7 @@ from kin_solvers.manifold import Component, Counters, Manifold
 from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable
 from kin_solvers.mechanism_urdf import arm_from_urdf, loops_from_urdf
 from kin_solvers.mechanism_yaml import load_mechanism
+from kin_solvers.paths import JointPath, PathTree, follow_path, solve_path, straight_line
 from kin_solvers.settings import Settings
 from kin_solvers.solve import solve
 
@@ -22,11 +23,13 @@ __all__ = [
     "Constant",
     "Counters",
     "CuikError",
+    "JointPath",
     "Loop",
     "Manifold",
     "Mechanism",
     "MechanismError",
     "Motion",
+    "PathTree",
     "RequestError",
     "Settings",
     "SettingsError",
@@ -34,9 +37,12 @@ __all__ = [
     "Variable",
     "arm_from_dh",
     "arm_from_urdf",
+    "follow_path",
     "load_mechanism",
     "loop_from_dh",
     "loops_from_urdf",
     "solve",
     "solve_all_ik",
+    "solve_path",
+    "straight_line",
 ]

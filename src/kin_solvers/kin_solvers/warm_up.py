@@ -7,6 +7,7 @@ import numpy as np
 from kin_solvers import library
 from kin_solvers.all_ik import solve_all_ik
 from kin_solvers.equations import Equations
+from kin_solvers.paths import solve_path
 from kin_solvers.settings import Settings
 from kin_solvers.solve import solve
 from kin_solvers.system import System
@@ -24,7 +25,9 @@ def warm_up(threads: int = 1) -> None:
     equations = Equations(System.of(library.get("bennett")))
     equations.pinned(np.zeros(4), np.eye(4)[0], 0.5)
     solve(library.get("bennett"), Settings(sigma=0.5, method="paper", max_boxes=10))
-    solve_all_ik(library.get("puma560"), None, Settings(threads=threads))
+    arm = library.get("puma560")
+    solve_all_ik(arm, None, Settings(threads=threads))
+    solve_path(arm, np.array([arm.target] * 2))
 
 
 if __name__ == "__main__":

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kin_core.errors import InvalidInput
+from kin_core.texts import did_you_mean
 from kin_tools import launch
 from kin_tools.check import read_questions
 from kin_tools.claims import NameTaken, claim_names
-from kin_tools.errors import ArgumentProblem, did_you_mean
+from kin_tools.errors import ArgumentProblem
 from kin_tools.guard import Front
 from kin_tools.launch import find_launch_file, parse_launch_arguments
 from kin_tools.native import monitored_names, native_launcher, run_native
@@ -82,7 +83,7 @@ def _native_stack(ros2: str, file: Path, arguments: dict[str, str], quiet: bool)
     )
 
 
-def _warn_if_visible() -> None:
+def warn_if_visible() -> None:
     """Warn where the nodes can be seen from other machines: a sourced ROS 2 asks for that."""
     reach = (os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE") or "SUBNET").upper()
     if reach == "SUBNET":
@@ -143,7 +144,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             print("kinstack: interrupted", file=sys.stderr)
             return 130
-    _warn_if_visible()
+    warn_if_visible()
     try:
         with _own_domain(options.check), claim_names(stack.claimed):
             started = time.monotonic()
