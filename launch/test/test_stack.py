@@ -121,11 +121,9 @@ def test_eight_clients_at_once(stack):
 
 
 def is_ready(caller):
-    return (
-        caller.server_is_ready()
-        if hasattr(caller, "server_is_ready")
-        else (caller.service_is_ready())
-    )
+    """Whether a service, or an action's server, has been found."""
+    is_action = hasattr(caller, "server_is_ready")
+    return caller.server_is_ready() if is_action else caller.service_is_ready()
 
 
 def test_no_request_may_take_as_long_as_it_likes(stack):

@@ -189,7 +189,6 @@ def moving_bodies(
         tip = ends[0]
     chain = urdf.chain(base, tip)
     moving = [joint for joint in chain if joint.moves and joint.name not in held]
-    links = {element.get("name", ""): element for element in urdf.element.findall("link")}
     joints = {element.get("name", ""): element for element in urdf.element.findall("joint")}
     below: dict[str, list[UrdfJoint]] = {}
     for joint in urdf.joints.values():
@@ -205,7 +204,7 @@ def moving_bodies(
         ahead = [(joint.child, np.eye(4))]
         while ahead:  # all that is fixed to the link
             link, place = ahead.pop()
-            inertia = inertia + link_inertia(links[link]).placed(place)
+            inertia = inertia + link_inertia(urdf.links[link]).placed(place)
             for other in below.get(link, ()):
                 if not other.moves or other.name in held:
                     ahead.append((other.child, place @ other.origin))

@@ -40,7 +40,6 @@ __all__ = [
     "Mimic",
     "Urdf",
     "UrdfJoint",
-    "UrdfLink",
     "load_closures",
     "load_urdf",
     "read_numbers",
@@ -99,13 +98,6 @@ class UrdfJoint:
         return self.type != "fixed"
 
 
-@dataclass(frozen=True)
-class UrdfLink:
-    """One link."""
-
-    name: str
-
-
 @dataclass(frozen=True, eq=False)
 class Closure:
     """A loop closure between two links; see the module's text.
@@ -138,14 +130,14 @@ class Urdf:
     Attributes:
         name: Name of the robot.
         root: The link that is no joint's child.
-        links: Links by name, in the order of the file.
+        links: The <link> elements by name, in the order of the file.
         joints: Joints by name, in the order of the file.
         element: The parsed XML, for elements that are not read here.
     """
 
     name: str
     root: str
-    links: Mapping[str, UrdfLink]
+    links: Mapping[str, Element]
     joints: Mapping[str, UrdfJoint]
     element: Element
 
@@ -155,8 +147,8 @@ class Urdf:
         Raises:
             InvalidInput: A link is unknown, or ``base`` is not above ``tip``.
         """
-        checks.one_of("base", base, self.links.keys())
-        checks.one_of("tip", tip, self.links.keys())
+        checks.one_of("base", base, self.links)
+        checks.one_of("tip", tip, self.links)
         parents = self._parents()
         found: list[UrdfJoint] = []
         link = tip
@@ -281,8 +273,8 @@ def _unit(values: Any, where: str) -> Array:
     return axis if abs(norm - 1.0) < 1e-15 else axis / norm
 
 
-def _links(root: Element, name: str) -> dict[str, UrdfLink]:
-    links: dict[str, UrdfLink] = {}
+def _links(root: Element, name: str) -> dict[str, Element]:
+    links: dict[str, Element] = {}
     for element in root.findall("link"):
         title = element.get("name")
         if not title:
@@ -290,13 +282,13 @@ def _links(root: Element, name: str) -> dict[str, UrdfLink]:
         checks.title(f"{name}: link name", title)
         if title in links:
             raise InvalidInput(name, f"the link name {title!r} is used twice")
-        links[title] = UrdfLink(title)
+        links[title] = element
     if not links:
         raise InvalidInput(name, "has no <link>")
     return links
 
 
-def _joints(root: Element, name: str, links: Mapping[str, UrdfLink]) -> dict[str, UrdfJoint]:
+def _joints(root: Element, name: str, links: Mapping[str, Element]) -> dict[str, UrdfJoint]:
     joints: dict[str, UrdfJoint] = {}
     children: dict[str, str] = {}
     for element in root.findall("joint"):
@@ -325,7 +317,7 @@ def _joints(root: Element, name: str, links: Mapping[str, UrdfLink]) -> dict[str
     return joints
 
 
-def _joint(element: Element, title: str, where: str, links: Mapping[str, UrdfLink]) -> UrdfJoint:
+def _joint(element: Element, title: str, where: str, links: Mapping[str, Element]) -> UrdfJoint:
     kind = checks.one_of(f"{where}: type", element.get("type", ""), JOINT_TYPES)
     ends = {}
     for end in ("parent", "child"):
@@ -401,7 +393,7 @@ def read_numbers(text: str, size: int, where: str) -> Array:
     return checks.finite(where, values)
 
 
-def _root_link(links: Mapping[str, UrdfLink], joints: Mapping[str, UrdfJoint], name: str) -> str:
+def _root_link(links: Mapping[str, Element], joints: Mapping[str, UrdfJoint], name: str) -> str:
     parents = {joint.child: joint.parent for joint in joints.values()}
     roots = [link for link in links if link not in parents]
     if not roots:
