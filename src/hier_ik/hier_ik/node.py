@@ -37,7 +37,7 @@ from hier_ik.parameters import HierParameters
 from hier_ik.solver import Solver
 from hier_ik.sources import linkage_from, linkage_from_file, linkage_from_folder, named_linkage
 from hier_ik.urdf import load_urdf_linkage
-from hier_ik.warm_up import warm_up
+from hier_ik.warm_up import warm_up, warm_up_flat
 from kin_core import checks
 from kin_core.errors import InvalidInput, StatusCode
 from kin_core.loop import PeriodicLoop
@@ -75,8 +75,12 @@ class HierNode(KinNode[HierParameters]):
     # ---- lifecycle --------------------------------------------------------------------------
 
     def warm_up(self) -> None:
-        """Compile both solvers, or load them from the cache."""
+        """Compile the solver by blocks, or load it from the cache."""
         warm_up()
+
+    def warm_up_more(self) -> None:
+        """Compile the other solver, or load it from the cache."""
+        warm_up_flat()
 
     def configure(self) -> None:
         """Load the first linkage, make topics and services."""
