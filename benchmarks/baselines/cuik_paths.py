@@ -22,7 +22,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable
-from kin_solvers.paths import PathTree, solve_path
+from kin_solvers.paths import LOOK, PathTree, solve_path
 
 __all__ = ["Case", "Verdict", "cases", "compare", "run"]
 
@@ -405,11 +405,13 @@ def _at_limit(rng: np.random.Generator, case: Case, q: Array) -> Case:
     return Case(case.kind, case.links, case.slides, limits, poses)
 
 
-def run(lines: int, seed: int = 0, poses: int = 100, finer: int = FINER) -> Verdict:
+def run(
+    lines: int, seed: int = 0, poses: int = 100, finer: int = FINER, look: int = LOOK
+) -> Verdict:
     """Compare on so many lines."""
     verdict = Verdict()
     for _, case in zip(range(lines), cases(seed, poses), strict=False):
-        compare(case, solve_path(case.arm(), case.poses), verdict, finer)
+        compare(case, solve_path(case.arm(), case.poses, look=look), verdict, finer)
     return verdict
 
 

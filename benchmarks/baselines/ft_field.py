@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from ft_controller import Plant, ReplicaGroup, Tick, dynamics, plan
+from ft_controller import Arm, Plant, ReplicaGroup, Tick, Trajectory, dynamics, plan
 
 __all__ = ["MASKED", "PERIOD", "Field", "settle"]
 
@@ -38,9 +38,13 @@ class Field:
         self.arm = group.arm
         self.t = 0.0
         self.motions = []
-        start = np.array([0.3, 0.4, 0.5, 0.6])
+        start = np.linspace(0.3, 0.6, self.arm.n)
         for goal in ((0.6, 0.8), (0.9, 0.5), (0.4, 1.0), (1.1, 0.3)):
-            motion = plan(self.arm, start, goal).trajectory
+            if isinstance(self.arm, Arm):
+                motion = plan(self.arm, start, goal).trajectory
+            else:
+                end = self.random.uniform(-1.0, 1.0, self.arm.n)
+                motion = Trajectory.through([0.0, 2.0], [start, end])
             self.motions.append(motion)
             start = motion.sample(motion.duration)[0]
 

@@ -25,6 +25,7 @@ from ft_controller import Arm, Limits, Plant, Processor, ReplicaGroup, State, Ti
 from ft_controller.dynamics import computed_torque
 from ft_controller.loop import SteppedLoop
 from ft_controller.safety_supervisor import Reason
+from ft_controller.serial_arm import SerialArm
 
 __all__ = ["Simulation", "SoloGroup", "Trouble"]
 
@@ -42,7 +43,7 @@ class SoloGroup(ReplicaGroup):
 
     starved = True
 
-    def __init__(self, arm: Arm, **options: Any) -> None:
+    def __init__(self, arm: SerialArm, **options: Any) -> None:
         super().__init__(arm, **options)
         self.silent = False
         self.votes: Callable[[], None] = lambda: None
@@ -125,7 +126,7 @@ class Simulation:
     def __init__(
         self,
         rate: float = 100.0,
-        arm: Arm | None = None,
+        arm: SerialArm | None = None,
         start: ArrayLike = (0.3, 0.4, 0.5, 0.6),
         model_error: float = 0.05,
         seed: int = 1,
@@ -149,7 +150,7 @@ class Simulation:
             command_timeout: Without a command for so long the drives brake; infinity: never [s].
             loop_options: Further options of the loop.
         """
-        self.arm = arm or Arm.four_link()
+        self.arm: SerialArm = arm or Arm.four_link()
         self.plant = Plant(self.arm.perturbed(seed, model_error), q=start)
         limits = limits or Limits.of(self.arm)
         self.group = SoloGroup(self.arm, limits=limits)
@@ -212,7 +213,7 @@ class Simulation:
 
     def _advance(self, now: Trouble) -> None:
         period = 1e-9 * self.loop.period_ns
-        obeyed = self.time - self._commanded <= self._timeout
+        obeyed = self.time - self._commanded <= self._timeout and not self.group.safety.needs_brakes
         torque = self._torque if obeyed else np.zeros_like(self._torque)
         self.plant.step(torque + now.push, period, None if obeyed else self._brakes)
         self._steps += 1

@@ -142,6 +142,7 @@ def eager(graph):
 def test_the_policy_is_what_the_nodes_use_and_no_more(graph):
     policy = read_policy((ROOT / "docker" / "security" / "policy.xml").read_text())
     graph.listen(TFMessage, "/tf")  # so that who shows robots listens to their joints
+    del policy["/loop_closer"]  # not in the full stack; its own test holds it to its policy
     for full, (_, allowed) in policy.items():
         name = full.rsplit("/", 1)[-1]
 

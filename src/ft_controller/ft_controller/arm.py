@@ -111,9 +111,30 @@ class Arm(SerialArm):
         return self.inertia + self.mass * self.com**2
 
     @property
+    def falls(self) -> bool:
+        """Whether gravity moves it."""
+        return bool(self.links["gravity"].any())
+
+    @property
     def reach(self) -> float:
         """Length of the outstretched arm [m]."""
         return float(self.length.sum())
+
+    def loaded(self, mass: float) -> Arm:
+        """The arm with a point mass at its tip [kg]."""
+        with raising(ArmError):
+            checks.within("payload mass", mass, 0.0, 1e6)
+        if mass == 0.0:
+            return self
+        total = self.mass[-1] + mass
+        com = (self.mass[-1] * self.com[-1] + mass * self.length[-1]) / total
+        own = self.mass[-1] * (self.com[-1] - com) ** 2 + mass * (self.length[-1] - com) ** 2
+        return replace(
+            self,
+            mass=np.append(self.mass[:-1], total),
+            com=np.append(self.com[:-1], com),
+            inertia=np.append(self.inertia[:-1], self.inertia[-1] + own),
+        )
 
     def perturbed(self, seed: int, scale: float) -> Arm:
         """An arm whose parameters are off by up to ``scale`` (relative): the modelling error."""

@@ -23,7 +23,7 @@ class Limits:
         torque: The commanded torque is cut to this [N m].
         lower: Position limits [rad].
         upper: Position limits [rad].
-        speed: Measured speed that stops the arm [rad/s].
+        speed: Largest speed of a motion; a measured one beyond it stops the arm [rad/s].
         damping: Damping of a stopped joint [N m s/rad].
         implausible: A voted torque beyond so many times ``torque`` is not believed.
         margin: Measured position so far beyond the limits stops the arm [rad].
@@ -31,6 +31,7 @@ class Limits:
         ramp: Time in which it goes down to zero [s].
         pause: A longer time between two steps is a pause and counts as held [s].
         recovery: Share of the time under control that is given back to the hold time.
+        overspeed: Share by which a measured speed may be above ``speed`` before the arm stops.
     """
 
     torque: Array
@@ -44,6 +45,7 @@ class Limits:
     ramp: float = 0.4
     pause: float = 0.1
     recovery: float = 0.1
+    overspeed: float = 0.0
 
     def __post_init__(self) -> None:
         n = np.size(self.torque)
@@ -68,6 +70,8 @@ class Limits:
             raise ArmError("hold", "hold and ramp must be below a minute, and ramp positive")
         if not 0.0 < self.pause < 60.0:
             raise ArmError("pause", f"must be positive and below a minute, got {self.pause:g}")
+        if not 0.0 <= self.overspeed <= 1.0:
+            raise ArmError("overspeed", f"must be a share of 0 to 1, got {self.overspeed:g}")
         if not 0.0 <= self.recovery <= 1.0:
             raise ArmError("recovery", f"must be a share of 0 to 1, got {self.recovery:g}")
 
@@ -98,7 +102,7 @@ class Limits:
             ramp: See the class.
         """
         n = arm.n
-        stretched = arm.inertia_matrix(np.zeros(n)).sum(axis=1)
+        stretched = np.abs(arm.inertia_matrix(np.zeros(n))).sum(axis=1)
         share = np.sqrt(arm.own_inertia * np.diag(arm.inertia_matrix(np.zeros(n))))
         random = np.random.default_rng(0)
         fastest = max(

@@ -30,6 +30,7 @@ from ft_controller.motion_watch import MotionWatch
 from ft_controller.records import Array, Flags
 from ft_controller.replica_group import ReplicaGroup, Tick
 from ft_controller.safety_supervisor import Reason, State
+from ft_controller.trajectory import Trajectory
 from kin_core import checks
 from kin_core.threads import start_thread
 
@@ -42,6 +43,8 @@ T = TypeVar("T")
 _LAST_WORDS = 10
 #: Joints that are slower than this count as at rest when an arm is taken over again [rad/s].
 _CALM = 0.5
+#: A stopped arm that is farther from its motion rests where it is, not where it should be [rad].
+_ASTRAY = 0.1
 #: The feedback is stable with some margin if K_D times the lag is no more than this. The longest
 #: lag counts, and is forgotten at a rate of so many seconds per second.
 _LAG_MARGIN, _LAG_FORGOTTEN = 0.5, 0.2
@@ -49,12 +52,16 @@ _LAG_MARGIN, _LAG_FORGOTTEN = 0.5, 0.2
 
 @dataclass(frozen=True)
 class _Measurement:
-    """Joint states, the time for which they hold, and which message in a row they came with."""
+    """Joint states, the time for which they hold, and which message in a row they came with.
+
+    That time is given twice: by the machine's steady clock, and by the clock of motions.
+    """
 
     q: Array
     qdot: Array
     time_ns: int
     number: int
+    motion_ns: int
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,9 @@ class ControlLoop:
     Attributes:
         group: The replica group.
         follower: Where the arm should be; may be asked and told to follow from any thread.
+        clock: The time of motions [ns]: that of this machine, unless it is set to another one.
+        ticked: Called at the end of each tick in the thread of the loop: positions, velocities,
+            and whether they are measurements of now.
         missed: Ticks that were skipped.
         recoveries: How often the arm was taken over again.
         error: What ended the loop.
@@ -134,12 +144,15 @@ class ControlLoop:
         self._timeout_ns = int(1e9 * checks.positive("state_timeout", state_timeout))
         self._report_ns = int(1e9 / checks.positive("report_rate", report_rate))
         self._measured: _Measurement | None = None
+        self.clock: Callable[[], int] = self._time_ns
+        self.ticked: Callable[[Array, Array, bool], None] = lambda q, qdot, fresh: None
         self.follower = Follower(group.arm.n)
         self.enter_by(entry or Entry())
         self._watch = watch or MotionWatch(group.arm)
         self._frozen: tuple[int, float] | None = None  # a joint, and where it is stuck
         self._looked: tuple[int, int] = (0, 0)  # time and measurement of the last tick
         self._silent = 0
+        self._halting = False
         self._lag, self._given = 0.0, self._time_ns()
         self._recover_ns = int(1e9 * checks.within("recover_after", recover_after, 0.0, 3600.0))
         self._well = self._ticked = 0  # time of late that was well, time of the last tick [ns]
@@ -200,19 +213,22 @@ class ControlLoop:
             self._thread = None
         self._drop_orders()
 
-    def measured(self, q: Array, qdot: Array, age: float = 0.0) -> None:
+    def measured(
+        self, q: Array, qdot: Array, age: float = 0.0, motion_ns: int | None = None
+    ) -> None:
         """Take over a measurement; any thread.
 
         Args:
             q: Positions, shape (n,) [rad].
             qdot: Velocities, shape (n,) [rad/s].
             age: How old it is already [s]. One that is older than what there is says nothing new.
+            motion_ns: Its time by the clock of motions; None: that is the machine's [ns].
         """
         latest, taken = self._measured, self._time_ns() - int(1e9 * age)
         if latest is None or taken >= latest.time_ns:
-            self._measured = _Measurement(
-                q, qdot, taken, 1 if latest is None else latest.number + 1
-            )
+            number = 1 if latest is None else latest.number + 1
+            moment = taken if motion_ns is None else motion_ns
+            self._measured = _Measurement(q, qdot, taken, number, moment)
 
     @property
     def measurement(self) -> tuple[Array, Array] | None:
@@ -317,15 +333,22 @@ class ControlLoop:
         if self._shown != news or after - self._reported > self._report_ns:
             self._reported, self._shown = after, news
             self._report(self._snapshot(tick, q))
+        self.ticked(q, qdot, fresh)
 
     def _look(self, now: int, latest: _Measurement) -> bool:
         """Ask where the arm should be and whether it does as it is told; whether it is seen."""
         group, (last, number) = self.group, self._looked
         self._looked = (now, latest.number)
-        self._desired = self.follower.propose(latest.time_ns, latest.q, latest.qdot, self.driving)
-        if group.safety.state == State.IDLE:
+        braked = group.safety.needs_brakes
+        if group.safety.keeps_up and (braked or not self._halting):
+            self.follower.follow(self._halt(latest, braked))
+        self._halting = group.safety.keeps_up
+        controlled = self.driving or group.safety.kept_up
+        self._desired = self.follower.propose(latest.motion_ns, latest.q, latest.qdot, controlled)
+        if group.safety.state == State.IDLE or braked:
             self._watch.forget()
         elif self._frozen is None:
+            self._watch.links = group.arm.links
             finding = self._watch.look(
                 1e-9 * (now - last),
                 latest.q,
@@ -344,6 +367,19 @@ class ControlLoop:
             self._frozen = None
         return self._frozen is None
 
+    def _halt(self, latest: _Measurement, braked: bool) -> Trajectory:
+        """Rest where the motion ends if it brakes from now on, within the limits.
+
+        The motion, not the arm: what the model does not know keeps them apart, and the torque that
+        is needed for it with them. After brakes, or far from its motion, the arm begins anew.
+        """
+        limits, entry = self.group.safety.limits, self.follower.entry
+        q, qdot, _ = self.follower.desired
+        if braked or np.abs(q - latest.q).max() > _ASTRAY:
+            q, qdot = latest.q, latest.qdot
+        way = 0.5 * qdot * np.abs(qdot) / entry.acceleration
+        return Trajectory.rest(np.clip(q + way, limits.lower, limits.upper))
+
     def _mind_the_lag(self, given: int, latest: _Measurement) -> None:
         """Weaken the feedback while ticks are long: by old measurements it would push.
 
@@ -361,7 +397,7 @@ class ControlLoop:
         self._silent = self._silent + 1 if tick.state == State.STOPPED and not fresh else 0
         if self._silent <= _LAST_WORDS:
             self._send(tick)
-        if tick.state == State.RUN:
+        if tick.state == State.RUN or self.group.safety.kept_up:
             self.follower.accept()
         self._watch.gave(tick.torque)
 
@@ -463,7 +499,9 @@ class SteppedLoop(ControlLoop):
                         self._tick()
             self._going = False
 
-    def measured(self, q: Array, qdot: Array, age: float = 0.0) -> None:
+    def measured(
+        self, q: Array, qdot: Array, age: float = 0.0, motion_ns: int | None = None
+    ) -> None:
         """Take over a measurement and do one tick with it; any thread.
 
         It is of now, whatever its age: the measurements are the clock.
@@ -471,7 +509,8 @@ class SteppedLoop(ControlLoop):
         with self._turn:
             if self._going:
                 number = 1 if self._measured is None else self._measured.number + 1
-                self._measured = _Measurement(q, qdot, self._time_ns() + self.period_ns, number)
+                then = self._time_ns() + self.period_ns
+                self._measured = _Measurement(q, qdot, then, number, then)
                 self._tick()
 
     def do(self, order: Callable[[], T], timeout: float = 5.0) -> T:

@@ -20,7 +20,7 @@ DESIRED = ("desired", 1, ORANGE, 0.05, -0.02)
 def arm_marker(
     points: Array, line: tuple[str, int, str, float, float], frame: str, stamp: Any
 ) -> Marker:
-    """A line through the joints, shape (n + 1, 2) [m]."""
+    """A line through the joints, shape (n + 1, 2) in the plane or (n + 1, 3) [m]."""
     name, number, shade, width, height = line
     return make_marker(
         Marker.LINE_STRIP,
@@ -30,5 +30,5 @@ def arm_marker(
         stamp=stamp,
         size=width,
         shade=colour(shade),
-        points=np.column_stack([points, np.full(len(points), height)]),
+        points=np.pad(points, ((0, 0), (0, 3 - points.shape[1]))) + np.array([0.0, 0.0, height]),
     )

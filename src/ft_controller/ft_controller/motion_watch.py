@@ -43,14 +43,18 @@ class Finding:
 
 
 class MotionWatch:
-    """Watches measurements, desired positions and torques, tick by tick."""
+    """Watches measurements, desired positions and torques, tick by tick.
+
+    Attributes:
+        links: The model of the arm; may be set between ticks.
+    """
 
     def __init__(
         self,
         arm: SerialArm,
         following_error: ArrayLike = 0.3,
         frozen_motion: float = 0.05,
-        standstill: float = 5.0,
+        standstill: ArrayLike = 5.0,
     ) -> None:
         """Begin to watch.
 
@@ -60,13 +64,13 @@ class MotionWatch:
             frozen_motion: A position that does not change at all while it should have moved so far
                 is frozen; 0: never [rad].
             standstill: Torques that would give a joint no more than this acceleration may leave it
-                where it is: friction, and errors of the model [rad/s^2].
+                where it is: friction, and errors of the model; one or n [rad/s^2].
         """
-        self._links, self._n = arm.links, arm.n
+        self.links, self._n = arm.links, arm.n
         self.following_error = arm.each("following_error", following_error, signed=False)
+        self.standstill = arm.each("standstill", standstill, signed=False)
         with raising(ArmError):
             self.frozen_motion = checks.within("frozen_motion", frozen_motion, 0.0, 100.0)
-            self.standstill = checks.within("standstill", standstill, 0.0, 1e9)
         self._torque = np.zeros(arm.n)
         self.forget()
 
@@ -144,7 +148,7 @@ class MotionWatch:
 
     def _push(self, dt: float, q: Array, qdot: Array, locked: Flags) -> None:
         """Add up where the torques should have moved the joints since they stand still."""
-        a = dynamics.acceleration(self._links, q, qdot, self._torque, locked)
+        a = dynamics.acceleration(self.links, q, qdot, self._torque, locked)
         strong = np.abs(a) > self.standstill
         self._pushed[0] += dt * self._pushed[1] + 0.5 * dt * dt * a
         self._pushed[1] += dt * a

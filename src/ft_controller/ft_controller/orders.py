@@ -82,7 +82,7 @@ def move(loop: ControlLoop, goal: ArrayLike, angle: float | None = None, **optio
     """Plan a motion of the end effector from where the arm is; see :func:`planner.plan`."""
     group, q = loop.group, _measured(loop)
     if not isinstance(group.arm, Arm):
-        raise ArmError("arm", "motions of the end effector are planned for planar arms only")
+        raise ArmError("", "goals of the end effector are for planar arms: send a trajectory")
     start = start_point(loop)[0]
     start[group.locked] = q[group.locked]
     return plan(

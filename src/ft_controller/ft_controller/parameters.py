@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from ft_controller.loop import ControlLoop
 from ft_controller.motion_watch import MotionWatch
 from ft_controller.records import Array
 from ft_controller.replica_group import RECONFIGURATIONS, ReplicaGroup
+from ft_controller.spatial_arm import SpatialArm
 from ft_controller.timing import Timing
+from ft_controller.trajectory_goals import Tolerances
 from kin_core import checks
-from kin_core.errors import InvalidInput
+from kin_core.errors import InvalidInput, KinError
 from kin_ros.parameters import ParameterSet, parameter
 
 __all__ = ["ArmParameters", "FtParameters", "SimulatorParameters"]
@@ -34,11 +37,37 @@ def _live(
 
 _fixed = partial(_live, read_only=True)
 
+#: Measured speeds may be so much above those of a URDF, which motions keep to, before a stop.
+_OVERSPEED = 0.1
+#: Torque limits of a joint whose effort the URDF does not limit [N m or N].
+_STRONG = 1e4
+
+
+@lru_cache(maxsize=4)
+def _spatial(
+    file: str, base: str, tip: str, held: tuple[str, ...], gravity: tuple[float, ...]
+) -> SpatialArm:
+    """The arm of a URDF file; it is asked for often, and read once."""
+    try:
+        return SpatialArm.from_urdf(Path(file), base=base, tip=tip, held=held, gravity=gravity)
+    except KinError as error:
+        raise InvalidInput("robot", str(error)) from None
+
 
 @dataclass(frozen=True, kw_only=True)
 class ArmParameters(ParameterSet):
     """The links of the arm, and the names of its joints."""
 
+    robot: str = _fixed(
+        "planar", "planar: the arm of the lists below; else the URDF of a spatial arm, file or name"
+    )
+    robots_folder: str = _fixed("", "folder of the URDF files that are given by their names")
+    base_link: str = _fixed("", "first link of the URDF's arm; empty: the root")
+    tip_link: str = _fixed("", "last link of the URDF's arm; empty: the only end that there is")
+    held_joints: tuple[str, ...] = _fixed((), "joints of the URDF that count as fixed at zero")
+    gravity_vector: tuple[float, ...] = _fixed(
+        (0.0, 0.0, -9.81), "gravity of a spatial arm in the base frame [m/s^2]", -100.0, 100.0
+    )
     joints: tuple[str, ...] = _fixed(
         ("joint_1", "joint_2", "joint_3", "joint_4"), "joint names, base first"
     )
@@ -61,6 +90,9 @@ class ArmParameters(ParameterSet):
 
     def check(self) -> None:
         """Refuse arrays that do not fit together."""
+        if self.robot != "planar":
+            self.arm()
+            return
         n = len(self.joints)
         checks.count("joints", n, 64)
         if n < 1 or len(set(self.joints)) != n or not all(self.joints):
@@ -73,11 +105,31 @@ class ArmParameters(ParameterSet):
             raise InvalidInput("lower", "must be below upper")
         self.arm()
 
-    def arm(self) -> Arm:
+    def arm(self) -> Arm | SpatialArm:
         """The arm of these parameters."""
+        if self.robot != "planar":
+            named = self.robots_folder and "/" not in self.robot
+            file = f"{self.robots_folder}/{self.robot}.urdf" if named else self.robot
+            return _spatial(
+                file, self.base_link, self.tip_link, self.held_joints, self.gravity_vector
+            )
         return Arm.of(
             self.mass, self.length, self.com, self.inertia, list(self.friction), self.gravity
         )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the joints, base first."""
+        arm = self.arm()
+        return arm.joints if isinstance(arm, SpatialArm) else self.joints
+
+    @property
+    def positions(self) -> tuple[Array, Array]:
+        """Lower and upper position limits, each of shape (n,) [rad or m]."""
+        arm = self.arm()
+        if isinstance(arm, SpatialArm):
+            return arm.lower, arm.upper
+        return np.array(self.lower), np.array(self.upper)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +184,10 @@ class FtParameters(ArmParameters):
         0.001,
         10.0,
     )
+    payload_mass: float = _live(0.0, "mass at the tip [kg]", 0.0, 1000.0)
+    payload_com: tuple[float, ...] = _live(
+        (0.0, 0.0, 0.0), "its centre in the frame of a spatial arm's tip [m]", -10.0, 10.0
+    )
     following_error: tuple[float, ...] = _fixed(
         (0.3,),
         "a joint farther from its motion stops the arm, one or one for each joint; 0: off [rad]",
@@ -183,6 +239,31 @@ class FtParameters(ArmParameters):
     )
     plan_speed: float = _live(1.5, "of planned motions [rad/s]", 1e-3, 100.0)
     plan_acceleration: float = _live(4.0, "of planned motions [rad/s^2]", 1e-3, 1000.0)
+    allow_partial_joints_goal: bool = _live(
+        True, "take trajectories that name some of the joints; the others come to rest and stay"
+    )
+    smooth_positions: bool = _live(
+        False,
+        "trajectories of positions alone: a spline of continuous acceleration, not straight lines",
+    )
+    path_tolerance: tuple[float, ...] = _live(
+        (0.0,),
+        "a joint farther from its trajectory ends the goal, one or one for each joint; 0: off; a "
+        "goal may say otherwise [rad]",
+        0.0,
+    )
+    goal_tolerance: tuple[float, ...] = _live(
+        (0.0,),
+        "a goal is reached when no joint is farther from it, one or one for each joint; 0: off "
+        "[rad]",
+        0.0,
+    )
+    stopped_velocity: float = _live(
+        0.01, "a goal is reached when no joint is faster; 0: off [rad/s]", 0.0, 100.0
+    )
+    goal_time: float = _live(
+        0.0, "a goal that is so late ends; 0: it may take any time [s]", 0.0, 3600.0
+    )
     status_rate: float = _fixed(20.0, "status messages per second [Hz]", 0.1, 1000.0)
     command_format: str = _fixed(
         "joint_state",
@@ -194,21 +275,36 @@ class FtParameters(ArmParameters):
     def check(self) -> None:
         """Refuse arrays that do not fit together."""
         super().check()
-        n = len(self.joints)
-        for name in ("kp", "kd", "following_error"):
+        n = self.arm().n
+        for name in ("kp", "kd", "following_error", "path_tolerance", "goal_tolerance"):
             if len(getattr(self, name)) not in (1, n):
                 raise InvalidInput(name, f"needs one value or {n}")
-        if len(self.torque_limit) != n or min(self.torque_limit) <= 0.0:
+        if self.robot == "planar" and (len(self.torque_limit) != n or min(self.torque_limit) <= 0):
             raise InvalidInput("torque_limit", f"needs {n} positive values")
+        if len(self.payload_com) != 3:
+            raise InvalidInput("payload_com", f"needs 3 values, got {len(self.payload_com)}")
+
+    def loaded_arm(self) -> Arm | SpatialArm:
+        """The arm with its payload."""
+        arm = self.arm()
+        if isinstance(arm, SpatialArm):
+            return arm.loaded(self.payload_mass, self.payload_com)
+        return arm.loaded(self.payload_mass)
 
     def limits(self, lower: Array, upper: Array) -> Limits:
         """What the safety supervisor lets pass."""
-        usual = Limits.of(self.arm(), self.torque_limit, stop_damping=self.stop_damping)
+        arm = self.arm()
+        torque, speed, more = np.array(self.torque_limit), np.full(arm.n, self.speed_limit), 0.0
+        if isinstance(arm, SpatialArm):
+            torque, more = np.minimum(arm.effort, _STRONG), _OVERSPEED
+            speed = np.minimum(speed, arm.speed)
+        usual = Limits.of(arm, torque, stop_damping=self.stop_damping)
         return dataclasses.replace(
             usual,
             lower=lower,
             upper=upper,
-            speed=np.full(len(self.joints), self.speed_limit),
+            speed=speed,
+            overspeed=more,
             implausible=self.implausible,
             margin=self.limit_margin,
             hold=self.hold_time,
@@ -220,11 +316,11 @@ class FtParameters(ArmParameters):
     def replica_group(self) -> ReplicaGroup:
         """The processors, voter and safety supervisor of these parameters, not started."""
         return ReplicaGroup(
-            self.arm(),
+            self.loaded_arm(),
             processors=self.processors,
             controller=self.controller,
             reconfiguration=self.reconfiguration,
-            limits=self.limits(np.array(self.lower), np.array(self.upper)),
+            limits=self.limits(*self.positions),
             kp=self.kp,
             kd=self.kd,
             tolerance=self.tolerance,
@@ -242,7 +338,22 @@ class FtParameters(ArmParameters):
 
     def motion_watch(self) -> MotionWatch:
         """Finds joints that do not do what they are told."""
-        return MotionWatch(self.arm(), self.following_error, self.frozen_motion, self.standstill)
+        arm, standstill = self.arm(), np.array(self.standstill)
+        if isinstance(arm, SpatialArm):
+            # A tenth of its torque accelerates a light wrist more than any model is good for.
+            strength = np.minimum(arm.effort, _STRONG)
+            standstill = np.maximum(standstill, 0.1 * strength / arm.own_inertia)
+        return MotionWatch(arm, self.following_error, self.frozen_motion, standstill)
+
+    def tolerances(self) -> Tolerances:
+        """What ends a goal that says nothing else."""
+        arm = self.arm()
+        path, goal = (arm.each(x, getattr(self, x)) for x in ("path_tolerance", "goal_tolerance"))
+        return Tolerances(
+            np.array([path, np.zeros(arm.n)]),
+            np.array([goal, np.full(arm.n, self.stopped_velocity)]),
+            self.goal_time,
+        )
 
     def take_over(self, loop: ControlLoop, old: FtParameters) -> None:
         """Have a control loop use what has changed; between two ticks."""
@@ -253,10 +364,14 @@ class FtParameters(ArmParameters):
         loop.enter_by(self.entry())
         if (old.controller, old.reconfiguration) != (self.controller, self.reconfiguration):
             group.set_controller(self.controller, self.reconfiguration)
+        if (old.payload_mass, old.payload_com) != (self.payload_mass, self.payload_com):
+            group.set_arm(self.loaded_arm())
 
     def entry(self) -> Entry:
         """How motions are entered from where the arm is."""
-        return Entry(speed=self.plan_speed, acceleration=self.plan_acceleration)
+        arm = self.arm()
+        slowest = float(arm.speed.min()) if isinstance(arm, SpatialArm) else np.inf
+        return Entry(min(self.plan_speed, 0.5 * slowest), self.plan_acceleration)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,7 +379,9 @@ class SimulatorParameters(ArmParameters):
     """Parameters of the node."""
 
     rate: float = _fixed(500.0, "joint states per second [Hz]", 1.0, 10000.0)
-    start: tuple[float, ...] = _fixed((0.3, 0.4, 0.5, 0.6), "positions at the start [rad]")
+    start: tuple[float, ...] = _fixed(
+        (), "positions at the start; empty: 0.3, 0.4, 0.5, 0.6, of spatial arms zero [rad]"
+    )
     realtime_priority: int = _fixed(
         0,
         "as that of the controller; the simulation runs with SCHED_FIFO one above; 0: ordinary",
@@ -298,8 +415,15 @@ class SimulatorParameters(ArmParameters):
     def check(self) -> None:
         """Refuse a start that does not fit."""
         super().check()
-        if len(self.start) != len(self.joints):
-            raise InvalidInput("start", f"needs {len(self.joints)} values")
-        for low, q, high in zip(self.lower, self.start, self.upper, strict=True):
+        n, (lower, upper) = self.arm().n, self.positions
+        if len(self.begin) != n:
+            raise InvalidInput("start", f"needs {n} values")
+        for low, q, high in zip(lower, self.begin, upper, strict=True):
             if not low <= q <= high:
                 raise InvalidInput("start", f"{q:g} is out of the limits {low:g} to {high:g}")
+
+    @property
+    def begin(self) -> tuple[float, ...]:
+        """Positions at the start [rad or m]."""
+        usual = (0.3, 0.4, 0.5, 0.6) if self.robot == "planar" else (0.0,) * self.arm().n
+        return self.start or usual

@@ -23,6 +23,9 @@ from kin_core import checks
 __all__ = ["Plant"]
 
 
+_GRIP = 2.0  # brakes hold joints that are slower than this [rad/s or m/s]
+
+
 class _Joints(NamedTuple):
     """The state that the integration changes and the limits it keeps, each of shape (n,)."""
 
@@ -108,10 +111,14 @@ class Plant:
             tau: Torques, shape (n,) [N m].
             dt: How long [s].
             braking: Damping of brakes that are on, shape (n,) [N m s/rad]; they work between the
-                steps of any controller, so that a long step does not make them push.
+                steps of any controller, so that a long step does not make them push. Slow joints
+                of an arm that falls are gripped: damping alone would let it sink.
         """
         tau = self.arm.vector("tau", tau)
         links = self.arm.links
+        if braking is not None and self.arm.falls and np.abs(self.qdot).max() < _GRIP:
+            self.qdot[:] = 0.0
+            return
         if braking is not None:
             links = links.copy()
             links["friction"] += self.arm.vector("braking", braking)

@@ -169,6 +169,7 @@ class ReplicaProcesses:
         self._due = 0.0
         self._delay = setup.restart_delay
         self._silence, self._looked, self._beat = 0.0, 0.0, 0
+        self._changing = False
         self.started = 0
 
     @property
@@ -214,7 +215,16 @@ class ReplicaProcesses:
         self._before, self._now = self._now, new
         if self._before is not None:
             self._before.kill()
-        self._silence, self._due = 0.0, 0.0
+        self._silence, self._due, self._changing = 0.0, 0.0, False
+
+    def change(self, setup: Setup, generations: Sequence[int]) -> None:
+        """Start another process supervisor with other settings beside the one of now.
+
+        It takes over, between two ticks, when all of its processors are up; see :meth:`watch`.
+        """
+        self._drop_standby()
+        self._setup, self._changing = setup, True
+        self._standby = self._start(generations)
 
     def signal(self, k: int, number: int) -> None:
         """Send a signal to a processor."""
@@ -265,6 +275,13 @@ class ReplicaProcesses:
 
     def _look(self, now: float, generations: Words) -> tuple[bool, bool]:
         """Replace a process supervisor that shows no sign of life."""
+        if self._changing:
+            if (self._standby is None or not self._standby.running) and now >= self._due:
+                self._drop_standby()
+                self._due = now + 1.0
+                with contextlib.suppress(OSError, ReplicaError):
+                    self._standby = self._start([int(g) for g in generations])
+            return self._take_over()
         if self._now is None or self._patience == 0.0 or not self._setup.restart:
             return False, False
         beat = self._now.heartbeat
@@ -282,11 +299,17 @@ class ReplicaProcesses:
             with contextlib.suppress(OSError, ReplicaError):
                 self._standby = self._start([int(g) for g in generations])
             self._silence = 0.5 * self._patience  # time for the next attempt, if this one fails
-        elif self._standby.alive == (1 << self._setup.p) - 1:
-            standby, self._standby = self._standby, None
-            self._exchange(standby)
-            return True, True
-        return False, False
+            return False, False
+        return self._take_over()
+
+    def _take_over(self) -> tuple[bool, bool]:
+        """Let the one that stands by serve, if all of its processors are up."""
+        standby = self._standby
+        if standby is None or standby.alive != (1 << self._setup.p) - 1:
+            return False, False
+        self._standby = None
+        self._exchange(standby)
+        return True, True
 
     def _drop_standby(self) -> None:
         if self._standby is not None:

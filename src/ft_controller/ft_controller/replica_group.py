@@ -7,6 +7,7 @@ with ReplicaGroup(Arm.four_link(), processors=4, controller="echo") as group:
 
 from __future__ import annotations
 
+import dataclasses
 import signal
 import threading
 import time
@@ -74,7 +75,7 @@ class ReplicaGroup:
     :meth:`close`.
 
     Attributes:
-        arm: The model of the arm.
+        arm: The model of the arm; change it with :meth:`set_arm`.
         p: Number of processors.
         layout: Of the shared memory.
         timing: Deadlines; change them with :meth:`set_timing`.
@@ -128,11 +129,11 @@ class ReplicaGroup:
             raise TooLarge(
                 f"processors: must be {MIN_PROCESSORS} to {MAX_PROCESSORS}, got {processors}"
             )
-        self.arm = arm
+        self.arm = self._next_arm = arm
         self.p = processors
         self.layout = Layout(processors, arm.n)
         self.timing = timing or Timing.lockstep()
-        self.safety = SafetySupervisor(limits or Limits.of(arm))
+        self.safety = SafetySupervisor(limits or Limits.of(arm), arm.falls)
         self._stalled = checks.within("restart_stalled", restart_stalled, 0.0, 1e6)
         self._priority = int(checks.within("realtime_priority", realtime_priority, 0, 90))
         self._setup = Setup(
@@ -292,6 +293,7 @@ class ReplicaGroup:
         exchanged, complete = self.processes.watch(records["generation"])
         if exchanged:
             self._compiled = None
+            self.arm = self._next_arm  # whoever was started since knows no other
             if complete:
                 # A quorum of them will have to agree on their first torque, as at the start.
                 records["generation"] = self.processes.now.shared.processes.generation
@@ -370,6 +372,17 @@ class ReplicaGroup:
         """Change the gains from the next tick on."""
         self._gains = self.arm.each("kp", kp, signed=False), self.arm.each("kd", kd, signed=False)
         self._joints["kp"], self._joints["kd"] = self._gains
+
+    def set_arm(self, arm: SerialArm) -> None:
+        """Use another model of the arm, with another payload for instance, as soon as possible.
+
+        New processors are started for it. They take over between two ticks when all of them are up.
+        """
+        if arm.n != self.arm.n or arm.links.dtype != self.arm.links.dtype:
+            raise ArmError("arm", f"must be one of {self.arm.n} joints, of the same kind")
+        self._next_arm = arm
+        self._setup = dataclasses.replace(self._setup, links=arm.links.tolist())
+        self.processes.change(self._setup, [int(g) for g in self._ballot.records["generation"]])
 
     def weaken(self, largest: float) -> None:
         """Use gains with K_D up to a value from the next tick on, and K_P to match [1/s].
@@ -552,10 +565,14 @@ class ReplicaGroup:
     def reason(self) -> str:
         """Why the arm does not get the voted torque, for people; empty in RUN."""
         if self.safety.reason != Reason.NO_QUORUM:
-            return explain.stop_reason(self.safety)
-        if not self._vote["voters"] or not self.working_set:
-            return self.waits_for() or "no processor is left"
-        return explain.no_quorum(self._ballot)
+            why = explain.stop_reason(self.safety)
+        elif not self._vote["voters"] or not self.working_set:
+            why = self.waits_for() or "no processor is left"
+        else:
+            why = explain.no_quorum(self._ballot)
+        if self.safety.keeps_up:
+            why += "; brakes are asked for" if self.safety.needs_brakes else "; kept up at rest"
+        return why
 
     @property
     def starved(self) -> bool:
@@ -575,9 +592,9 @@ class ReplicaGroup:
         ]
 
 
-def warm() -> None:
-    """Compile, or load from the cache, all that the voter and the processors run."""
-    arm = Arm.four_link()
+def warm(arm: SerialArm | None = None) -> None:
+    """Compile, or load from the cache, all that voter and processors run for arms of a kind."""
+    arm = arm or Arm.four_link()
     processor.warm(arm.links)
     group = ReplicaGroup(arm, MIN_PROCESSORS)
     group._kernels(group.layout.private())

@@ -12,6 +12,11 @@ control gives back only a share of it, so that an arm which is out of control ag
 stopped as surely as one that is out of control for good. A pause, a time in which nobody called,
 counts as held, and one that uses up the hold time ends in STOPPED. Who cannot see does not push:
 from joint states as old as a pause on every torque fades; it is zero when they are twice as old.
+
+An arm that falls is not let go: as long as there is a quorum, what it says brings the arm to rest
+and keeps it there in RAMP and STOPPED too. (Whoever calls has a motion to rest voted on then, see
+:attr:`SafetySupervisor.keeps_up`.) Without one the last torque goes on for a moment, and brakes are
+asked for, see :attr:`SafetySupervisor.needs_brakes`.
 """
 
 from __future__ import annotations
@@ -64,14 +69,18 @@ class Reason(IntEnum):
 _DAMPS = 0.025
 _STABLE, _LONGEST_GAP, _FORGOTTEN = 0.04, 0.2, 0.2
 
+#: A torque of a quorum that is no older than this keeps a stopped arm up [s].
+_KEPT_UP = 0.2
+
 _STATUS = record(
-    "state reason joint saturated barred", "value ramp_began last_time held seen age gap"
+    "state reason joint saturated barred falls", "value ramp_began last_time held seen age gap kept"
 )
 """The state machine.
 
 ``value`` is what was wrong with ``joint``; ``barred`` is a reason while there must be no torque.
 Times [s]: of the last step (NaN: none); hold time that is used up; that the last measurement is
-of; age of the next one; the longest time between two steps of late.
+of; age of the next one; the longest time between two steps of late; at which a quorum last drove
+the arm, or kept it up, which only one that ``falls`` needs.
 """
 
 _TIMES = record(floats="hold ramp pause recovery implausible margin")
@@ -93,7 +102,13 @@ class _Memory(NamedTuple):
 class SafetySupervisor:
     """Keeps the state above and gives the torque for the motors."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, falls: bool = False) -> None:
+        """Begin in IDLE.
+
+        Args:
+            limits: What is plausible.
+            falls: Whether gravity moves the arm: then it is kept up when it is stopped.
+        """
         self._n = limits.torque.size
         self.torque = np.zeros(self._n)
         self._memory = _Memory(
@@ -101,6 +116,7 @@ class SafetySupervisor:
         )
         self._status = self._memory.status[0]
         self._status["last_time"] = np.nan
+        self._status["falls"], self._status["kept"] = falls, -np.inf
         self.limits = limits
 
     @property
@@ -115,6 +131,7 @@ class SafetySupervisor:
         self._limits = limits
         for name in ("torque", "lower", "upper", "speed", "damping"):
             self._memory.joints[name] = getattr(limits, name)
+        self._memory.joints["speed"] *= 1.0 + limits.overspeed
         for name in _TIMES.names or ():
             self._memory.times[name] = getattr(limits, name)
 
@@ -147,6 +164,22 @@ class SafetySupervisor:
     def held(self) -> float:
         """How much of the hold time is used up [s]."""
         return float(self._status["held"])
+
+    @property
+    def keeps_up(self) -> bool:
+        """Whether the arm is stopped and would fall: the next vote is to be on staying at rest."""
+        return bool(self._status["falls"]) and self.state in (State.RAMP, State.STOPPED)
+
+    @property
+    def kept_up(self) -> bool:
+        """Whether a quorum kept the arm up in the last step, though it is stopped."""
+        return self.keeps_up and bool(self._status["kept"] == self._status["last_time"])
+
+    @property
+    def needs_brakes(self) -> bool:
+        """Whether the arm is stopped, would fall, and no quorum keeps it up."""
+        since = self._status["last_time"] - self._status["kept"]
+        return self.keeps_up and not bool(since <= _KEPT_UP)
 
     def reset(self) -> None:
         """Leave HOLD, RAMP or STOPPED; the next plausible vote leads to RUN unless it is barred."""
@@ -276,11 +309,27 @@ def _run(memory: _Memory, tau: Array, sight: float) -> None:
     status, joints = memory.status[0], memory.joints
     status.state = State.RUN
     status.reason = Reason.NONE
+    status.kept = status.last_time
     for i in range(tau.size):
         joints[i].last = min(max(tau[i], -joints[i].torque), joints[i].torque)
         if joints[i].last != tau[i]:
             status.saturated = 1
         memory.out[i] = sight * joints[i].last
+
+
+@njit(cache=True, nogil=True)
+def _keep_up(memory: _Memory, voted: bool, tau: Array, sight: float) -> bool:
+    """Pass on what a quorum says to a stopped arm that falls; False if there is nothing to pass."""
+    status, times = memory.status[0], memory.times[0]
+    for i in range(tau.size):
+        if not math.fabs(tau[i]) <= times.implausible * memory.joints[i].torque:
+            voted = False
+    if not voted:
+        return False
+    state, reason = status.state, status.reason
+    _run(memory, tau, sight)
+    status.state, status.reason = state, reason
+    return True
 
 
 @njit(cache=True, nogil=True)
@@ -343,5 +392,9 @@ def _supervise(
             status.state = State.STOPPED
     if status.state == State.STOPPED:
         factor = 0.0
+    if status.falls != 0 and before in (State.RAMP, State.STOPPED):
+        if fresh and _keep_up(memory, voted, tau, sight):
+            return
+        factor = 1.0  # until the brakes grip
     damping = min(max(2.0 - age / _DAMPS, 0.0), 1.0) * min(_STABLE / max(status.gap, 1e-9), 1.0)
     _fade(memory, factor, sight, damping, qdot if fresh else np.zeros(qdot.size))

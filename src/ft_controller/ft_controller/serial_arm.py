@@ -35,6 +35,11 @@ class SerialArm(ABC):
     def own_inertia(self) -> Array:
         """Inertia of each link alone about its joint, shape (n,) [kg m^2]; mass where it slides."""
 
+    @property
+    @abstractmethod
+    def falls(self) -> bool:
+        """Whether gravity moves it."""
+
     @abstractmethod
     def perturbed(self, seed: int, scale: float) -> Self:
         """An arm whose parameters are off by up to ``scale`` (relative): the modelling error."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from kin_interfaces.srv import LockJoint, SetJointLimits
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
 from visualization_msgs.msg import Marker
 
 from ft_controller.conversions import joint_index, joint_values, limits_of
@@ -55,9 +56,9 @@ class ArmSimulator(KinNode[SimulatorParameters]):
         now = self.parameters
         return Plant(
             now.arm().perturbed(now.seed, now.model_error),
-            q=now.start,
-            lower=now.lower,
-            upper=now.upper,
+            q=now.begin,
+            lower=now.positions[0],
+            upper=now.positions[1],
             position_noise=now.position_noise,
             velocity_noise=now.velocity_noise,
             seed=now.seed,
@@ -67,12 +68,14 @@ class ArmSimulator(KinNode[SimulatorParameters]):
         """Put the arm at its start, offer the services."""
         now = self.parameters
         self.plant = self._new_plant()
-        self._torque = np.zeros(len(now.joints))
+        self._torque = np.zeros(len(now.names))
         self._brakes = Limits.of(now.arm(), stop_damping=now.brake_damping).damping
         self._commanded = 0.0
-        self._message = JointState(name=list(now.joints))
+        self._message = JointState(name=list(now.names))
         self._markers = self.publish_to(Marker, "~/marker", STATE)
         self.listen(JointState, "joint_torques", self._on_torque, COMMAND)
+        self.listen(Bool, "brake", self._on_brake, STATE)
+        self._braked = False
         self.serve(LockJoint, "~/lock_joint", self._lock)
         self.serve(SetJointLimits, "~/set_joint_limits", self._set_limits)
         self.every(0.05, self._draw)
@@ -120,8 +123,11 @@ class ArmSimulator(KinNode[SimulatorParameters]):
             self.diagnostics.healthy()
 
     def _on_torque(self, message: JointState) -> None:
-        torque = joint_values(self.parameters.joints, message.name, "effort", message.effort)
+        torque = joint_values(self.parameters.names, message.name, "effort", message.effort)
         self._torque, self._commanded = torque, time.monotonic()
+
+    def _on_brake(self, message: Bool) -> None:
+        self._braked = message.data
 
     def _step(self) -> None:
         if not self._raised:  # the thread is the loop's own
@@ -137,7 +143,7 @@ class ArmSimulator(KinNode[SimulatorParameters]):
 
     def _move(self, now: float, states: Any) -> None:
         torque, braking = self._torque, None
-        if now - self._commanded > self.parameters.command_timeout:
+        if self._braked or now - self._commanded > self.parameters.command_timeout:
             # As the watchdog of real drives: who is no longer told anything stops the arm.
             torque, braking = np.zeros_like(torque), self._brakes
         # After a pause of the machine the arm has not moved on without its controller.
@@ -155,13 +161,13 @@ class ArmSimulator(KinNode[SimulatorParameters]):
         states.publish(self._message)
 
     def _lock(self, request: LockJoint.Request, task: Task) -> LockJoint.Response:
-        joint = joint_index(self.parameters.joints, request.joint)
+        joint = joint_index(self.parameters.names, request.joint)
         with self._guard_plant:
             self.plant.lock(joint, request.locked)
         return LockJoint.Response()
 
     def _set_limits(self, request: SetJointLimits.Request, task: Task) -> SetJointLimits.Response:
-        where, low, high = limits_of(request, self.parameters.joints)
+        where, low, high = limits_of(request, self.parameters.names)
         with self._guard_plant:
             lower, upper = self.plant.lower.copy(), self.plant.upper.copy()
             lower[where], upper[where] = low, high

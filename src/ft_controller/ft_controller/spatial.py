@@ -34,7 +34,7 @@ CREEP = 1e-2
 LINK = record(
     "slides",
     "r00 r01 r02 r10 r11 r12 r20 r21 r22 px py pz ux uy uz "
-    "mass cx cy cz ixx ixy ixz iyy iyz izz damping coulomb gx gy gz",
+    "mass cx cy cz ixx ixy ixz iyy iyz izz friction coulomb gx gy gz",
 )
 """One body and its joint.
 
@@ -220,7 +220,7 @@ def outer_sums(links: Records, q: Array, qdot: Array, work: Records) -> None:
             bias = _dot(u, moment)
         v = qdot[i]
         rubbing = links[i].coulomb * (v / math.sqrt(v * v + CREEP * CREEP))
-        out.bias = bias + links[i].damping * v + rubbing
+        out.bias = bias + links[i].friction * v + rubbing
 
 
 @njit(cache=True, nogil=True)

@@ -101,9 +101,12 @@ class SpatialArm(SerialArm):
             effort=np.array([body.wear.effort for body in bodies]),
             tip=end,
         )
-        for name, values in (("damping", damping), ("coulomb", friction)):
+        for field, name, values in (
+            ("friction", "damping", damping),
+            ("coulomb", "friction", friction),
+        ):
             if values is not None:
-                links[name] = made.each(name, values, signed=False)
+                links[field] = made.each(name, values, signed=False)
         return made
 
     @property
@@ -117,6 +120,11 @@ class SpatialArm(SerialArm):
             turning = u @ body.tensor @ u + body.mass * arm @ arm
             own[i] = body.mass if link["slides"] else turning
         return own
+
+    @property
+    def falls(self) -> bool:
+        """Whether gravity moves it."""
+        return any(bool(self.links[name].any()) for name in ("gx", "gy", "gz"))
 
     def loaded(
         self, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), tensor: ArrayLike | None = None
@@ -146,7 +154,7 @@ class SpatialArm(SerialArm):
             ("mass",),
             ("cx", "cy", "cz"),
             tuple(_MOMENTS),  # the principal axes stay
-            ("damping",),
+            ("friction",),
             ("coulomb",),
         )
         for names in together:
@@ -194,7 +202,7 @@ def _write_body(link: Any, body: Body) -> None:
             link[f"r{i}{j}"] = body.placement[i, j]
     link["px"], link["py"], link["pz"] = body.placement[:3, 3]
     link["ux"], link["uy"], link["uz"] = body.joint.axis
-    link["damping"], link["coulomb"] = body.wear.damping, body.wear.friction
+    link["friction"], link["coulomb"] = body.wear.damping, body.wear.friction
     _write_inertia(link, body.inertia)
 
 

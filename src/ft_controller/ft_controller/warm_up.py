@@ -13,13 +13,15 @@ from ft_controller.follower import _take_down
 from ft_controller.planner import plan
 from ft_controller.plant import Plant
 from ft_controller.replica_group import warm
+from ft_controller.serial_arm import SerialArm
+from ft_controller.trajectory import Trajectory
 
 __all__ = ["warm_up", "warm_up_controller", "warm_up_plant"]
 
 Array = NDArray[np.float64]
 
 
-def warm_up_controller(arm: Arm, lower: Array, upper: Array) -> None:
+def warm_up_controller(arm: SerialArm, lower: Array, upper: Array) -> None:
     """Compile what the processors, the voter and the planner run, or load it.
 
     Args:
@@ -27,10 +29,13 @@ def warm_up_controller(arm: Arm, lower: Array, upper: Array) -> None:
         lower: Lower position limits, shape (n,) [rad].
         upper: Upper position limits, shape (n,) [rad].
     """
-    warm()
+    warm(arm)
     voting.has(1, 0)
     posture = np.clip(np.full(arm.n, 0.1), lower, upper)
-    plan(arm, posture, arm.end_effector(posture)[:2]).trajectory.sample(0.0)
+    if isinstance(arm, Arm):
+        plan(arm, posture, arm.end_effector(posture)[:2]).trajectory.sample(0.0)
+    else:
+        Trajectory.rest(posture).sample(0.0)
     _take_down(np.zeros((2, arm.n)), np.zeros(arm.n), np.ones(arm.n), 1.0, 1e-3)
 
 

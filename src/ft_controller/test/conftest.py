@@ -29,8 +29,11 @@ class Bench:
 
     def __init__(self, group):
         self.group = group
-        self.arm = group.arm
         self.t = 0.0
+
+    @property
+    def arm(self):
+        return self.group.arm
 
     def inputs(self):
         phase = self.t * 1.7 + np.arange(self.arm.n)
@@ -102,6 +105,24 @@ def groups():
     yield get
     for bench in started.values():
         bench.group.close()
+
+
+@pytest.fixture(scope="session")
+def make_bench():
+    """Replica groups of other arms; they end with the session."""
+    started = []
+
+    def make(arm, **options):
+        group = ReplicaGroup(arm, **{**SETTINGS, **options})
+        started.append(group)
+        group.start()
+        made = Bench(group)
+        made.tick()  # compiles the reference, which takes longer than any wait below
+        return made
+
+    yield make
+    for group in started:
+        group.close()
 
 
 @pytest.fixture

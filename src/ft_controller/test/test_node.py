@@ -1,6 +1,7 @@
 import os
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ pytest.importorskip("rclpy")
 
 from kin_interfaces.msg import FtProcessor, FtStatus, SolveStatus
 from kin_interfaces.srv import InjectFault, LockJoint, MoveArm, SetController, SetJointLimits
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from visualization_msgs.msg import Marker
@@ -128,6 +130,38 @@ def test_the_desired_arm_is_drawn_beside_the_actual_one(ros):
     assert desired[-1].header.frame_id == actual[-1].header.frame_id == "arm_base"
     assert (desired[-1].ns, actual[-1].ns) == ("desired", "arm")
     assert len(desired[-1].points) == len(actual[-1].points) == 5
+
+
+def test_a_spatial_arm_follows_a_trajectory_while_a_processor_dies_and_is_kept_up_when_stopped(ros):
+    folder = Path(__file__).resolve().parents[3] / "launch" / "robots"
+    robot = {"robot": "six", "robots_folder": str(folder)}
+    arm = Arm(ros, simulator=False, recover_from_starvation=False, **robot)
+    simulator = ros.add(
+        ArmSimulator, {"rate": 100.0, "command_timeout": 5.0, "claim_time": 0.2, **robot}
+    )
+    running = arm.whole()
+    assert list(running.joints) == [*JOINTS, "joint_5", "joint_6"] and running.upper[1] == 2.2
+    answer = arm.call(MoveArm, "move_arm", x=0.6, y=0.8)
+    assert answer.status.code == SolveStatus.INVALID_INPUT and "planar" in answer.status.message
+    point = JointTrajectoryPoint(positions=[0.4, -0.5, 0.5, 0.3, 0.3, 0.3])
+    point.time_from_start.sec = 2
+    motion = JointTrajectory(joint_names=list(running.joints), points=[point])
+    ros.publish(JointTrajectory, "joint_trajectory", motion, COMMAND)
+    os.kill(running.processors[2].pid, signal.SIGKILL)
+    goal = np.array(point.positions)
+    wait_until(lambda: np.abs(simulator.plant.q - goal).max() < 0.1, 60.0, "the goal")
+    arm.whole()
+    before = arm.controller.group.arm
+    arm.controller.set_parameters([Parameter("payload_mass", value=0.5)])
+    wait_until(lambda: arm.controller.group.arm is not before, 60.0, "the payload")
+    # What stops it does not drop it: the quorum keeps it where it is.
+    loop = arm.controller.control
+    loop.do(lambda: loop.group.safety.stop(loop.now()))
+    stopped = arm.wait(lambda s: s.state == FtStatus.STOPPED)
+    assert "kept up" in stopped.reason
+    where, count = simulator.plant.q.copy(), len(arm.status)
+    wait_until(lambda: len(arm.status) > count + 30, 60.0, "a while")
+    assert np.abs(simulator.plant.q - where).max() < 0.3  # the model is 5 % and a payload off
 
 
 @pytest.mark.slow

@@ -88,14 +88,14 @@ def test_the_energy_changes_by_the_power_of_the_torques(arm, seed):
     """dE/dt = v . tau without friction, and friction takes energy: passivity."""
     q, v, a = states(arm, 1, seed)[0]
     free = SpatialArm(**{**vars(arm), "links": arm.links.copy()})
-    free.links["damping"] = free.links["coulomb"] = 0.0
+    free.links["friction"] = free.links["coulomb"] = 0.0
     h = 1e-6
     ahead, behind = (free.energy(q + s * h * v + 0.5 * h * h * a, v + s * h * a) for s in (1, -1))
     power = v @ free.inverse_dynamics(q, v, a)
     scale = np.abs(v) @ np.abs(free.inertia_matrix(q)) @ (np.abs(a) + np.abs(v))
     assert (ahead - behind) / (2.0 * h) == pytest.approx(power, abs=1e-5 * max(scale, 1.0))
     lost = v @ (arm.bias(q, v) - free.bias(q, v))
-    expected = arm.links["damping"] @ v**2
+    expected = arm.links["friction"] @ v**2
     expected += arm.links["coulomb"] @ (v**2 / np.hypot(v, CREEP))
     assert lost == pytest.approx(expected, rel=1e-9, abs=1e-9 * scale) and lost >= 0.0
 

@@ -35,6 +35,8 @@ _LOOK = 0.5
 _SILENCE = 2.0
 #: Messages of a topic that wait for those of the same moment from the others.
 _KEPT = 16
+#: Files of robots that say nothing to tf.
+_WITHOUT_LINKS = (".yaml", ".yml", ".xml")
 _KEYS = {"urdf", "description", "joint_states", "xyz", "rpy", "home", "rate"}
 
 
@@ -47,7 +49,7 @@ class RobotStateParameters(ParameterSet):
     )
     robots: tuple[str, ...] = parameter(
         (),
-        "robots of the file to show, or the root frame; empty: as many as there are",
+        "robots of the file to show, URDF files, or the root frame; empty: as many as there are",
         read_only=True,
     )
     frame_prefix: str = parameter(
@@ -118,11 +120,10 @@ class RobotStateNode(KinNode[RobotStateParameters]):
         if not isinstance(robots, dict) or not robots:
             raise InvalidInput(str(file), "must hold a mapping 'robots'")
         shown = [
-            _Shown(name, robots[checks.one_of("robots", name, robots)], file.parent,
-                   p.frame_prefix, p.root_frame)
+            _Shown(name, _entry(robots, name), file.parent, p.frame_prefix, p.root_frame)
             for name in p.robots or tuple(robots)
-            if name != p.root_frame
-        ]  # fmt: skip
+            if name != p.root_frame and Path(name).suffix not in _WITHOUT_LINKS
+        ]
         self._fixed = [fixed for one in shown for fixed in one.fixed]
         self._robots = [(one, one.links) for one in shown if one.links is not None]
         self._broadcaster = Broadcaster(self)
@@ -194,6 +195,13 @@ class RobotStateNode(KinNode[RobotStateParameters]):
                 links.positions[places] = values
             robot.due = steady + robot.period
             self._broadcaster.send(links.messages(stamp))
+
+
+def _entry(robots: dict[str, Any], name: str) -> Any:
+    """What the file says of a robot; one that is named by the path of its URDF is its "file"."""
+    if Path(name).suffix == ".urdf":
+        return {**robots.get("file", {}), "urdf": str(Path(name).absolute())}
+    return robots[checks.one_of("robots", name, robots)]
 
 
 def main(args: list[str] | None = None) -> int:

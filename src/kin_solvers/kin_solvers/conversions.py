@@ -23,12 +23,13 @@ from kin_ros.arrays import from_field, to_field
 from kin_ros.poses import read_pose
 from kin_solvers import library
 from kin_solvers.all_ik import AllIK
+from kin_solvers.lines import MAX_POSES, TURN_PER_STEP, along_poses
 from kin_solvers.manifold import MAX_REFINED, Manifold
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.mechanism_urdf import arm_from_urdf, loops_from_urdf
 from kin_solvers.mechanism_yaml import load_mechanism
 from kin_solvers.parameters import CuikParameters
-from kin_solvers.paths import MAX_POSES, TURN_PER_STEP, JointPath, PathTree, along_poses
+from kin_solvers.paths import JointPath, PathTree
 from kin_solvers.settings import Settings
 
 __all__ = [

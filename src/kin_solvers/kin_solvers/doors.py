@@ -22,9 +22,10 @@ from kin_ros.moveit import (
     narrowed,
 )
 from kin_solvers.all_ik import solve_all_ik
+from kin_solvers.lines import TURN_PER_STEP, along_poses
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.mechanism_urdf import arm_from_urdf, link_pose
-from kin_solvers.paths import TURN_PER_STEP, along_poses, follow_path
+from kin_solvers.paths import follow_path
 from kin_solvers.settings import Settings
 from kin_solvers.timing import times_of
 

@@ -48,7 +48,7 @@ from kin_solvers.parameters import CuikParameters
 from kin_solvers.paths import LOOK, solve_path
 from kin_solvers.settings import Settings
 from kin_solvers.solve import solve
-from kin_solvers.warm_up import warm_up
+from kin_solvers.warm_up import warm_up_first, warm_up_more
 
 Array = NDArray[np.float64]
 
@@ -65,8 +65,12 @@ class KinSolversNode(KinNode[CuikParameters]):
         super().__init__("kin_solvers", CuikParameters, **node_arguments)
 
     def warm_up(self) -> None:
-        """Compile the kernels, or load them."""
-        warm_up(self.parameters.threads)
+        """Compile what the first requests need, or load it."""
+        warm_up_first(self.parameters.threads)
+
+    def warm_up_more(self) -> None:
+        """Compile the other kernels, or load them."""
+        warm_up_more()
 
     def configure(self) -> None:
         """Make publishers and servers."""

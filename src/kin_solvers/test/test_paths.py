@@ -15,7 +15,7 @@ from kin_core.rotations import exp_so3, transform
 from kin_core.task import Task
 from kin_solvers import RequestError, follow_path, library, solve_path, straight_line
 from kin_solvers.equations import Equations
-from kin_solvers.paths import along_poses
+from kin_solvers.lines import along_poses
 from kin_solvers.system import System
 
 PUMA = ARMS[0]
@@ -37,7 +37,7 @@ def same_turn(a, b):
 
 
 def test_no_branch_jumps_and_none_is_given_up_without_a_reason():
-    verdict = cuik_paths.run(36, seed=3, poses=30, finer=20)
+    verdict = cuik_paths.run(40, seed=3, poses=20, finer=20, look=20)
     assert (verdict.jumps, verdict.outside, verdict.given_up) == (0, 0, 0)
     assert verdict.branches > 80
     assert verdict.whole > 30
@@ -47,11 +47,11 @@ def test_no_branch_jumps_and_none_is_given_up_without_a_reason():
 def test_the_comparison_notices_jumps():
     """Newton's method from pose to pose, as it is often done, jumps on the same lines."""
     verdict = Verdict()
-    for _, case in zip(range(60), cases(5, 12), strict=False):
+    for case in itertools.takewhile(lambda _: verdict.jumps == 0, cases(5, 12)):
         tree = solve_path(case.arm(), case.poses, look=20)
         stepped = tuple(by_newton(case, b) for b in tree.branches if b.begins.kind == "path")
         compare(case, replace(tree, branches=stepped), verdict, 50)
-    assert verdict.jumps > 0
+        assert verdict.lines < 60
 
 
 def by_newton(case, branch):

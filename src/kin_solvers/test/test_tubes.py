@@ -9,7 +9,7 @@ from benchmarks.baselines.cuik_paths import cases
 from kin_core.rotations import exp_so3, log_so3
 from kin_solvers import solve_path, straight_line
 from kin_solvers.equations import evaluate
-from kin_solvers.paths import _Way
+from kin_solvers.follower import Follower
 from kin_solvers.system import System
 from kin_solvers.tubes import CUBIC, _close
 
@@ -18,7 +18,7 @@ PUMA = ARMS[0]
 
 def ways(count, seed):
     return [
-        _Way.of(case.arm(), case.poses)
+        Follower.of(case.arm(), case.poses)
         for _, case in zip(range(count), cases(seed, 6), strict=False)
     ]
 

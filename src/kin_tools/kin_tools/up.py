@@ -23,7 +23,7 @@ from kin_tools.guard import Front
 from kin_tools.launch import find_launch_file, parse_launch_arguments
 from kin_tools.native import monitored_names, native_launcher, run_native
 from kin_tools.options import up_parser
-from kin_tools.precompile import compile_kernels, kernel_programs
+from kin_tools.precompile import compile_kernels, compiled_beside, kernel_programs
 
 if TYPE_CHECKING:
     from kin_ros.client import Client
@@ -140,13 +140,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     if not options.launch_file:
         try:
-            compile_kernels(stack.programs)
+            compile_kernels(stack.programs, first=True)
         except KeyboardInterrupt:
             print("kinstack: interrupted", file=sys.stderr)
             return 130
     warn_if_visible()
     try:
-        with _own_domain(options.check), claim_names(stack.claimed):
+        programs = [] if options.launch_file else stack.programs
+        with (
+            _own_domain(options.check),
+            claim_names(stack.claimed),
+            compiled_beside(programs),
+        ):
             started = time.monotonic()
             front = Front(stack.supervise)
             try:
