@@ -47,6 +47,7 @@ def test_every_module_has_a_test_file():
         for name in MIRRORED
         for module in sorted((ROOT / "src" / name / name).glob("*.py"))
         if module.stem != "__init__"
+        and re.search(r"^(class|def) ", module.read_text(), re.M)  # more than a list of names
         and not (ROOT / "src" / name / "test" / f"test_{module.name}").exists()
     ]
     assert not missing
