@@ -89,7 +89,7 @@ class _Room(NamedTuple):
 
 
 @jit
-def _close(line: Line, part: int, s: float, constant: Array) -> None:
+def close_loop(line: Line, part: int, s: float, constant: Array) -> None:
     """Write the constant that closes the loop at a place of a part of the way."""
     A, B, back = line.before, line.after, line.back[part]
     turn = exp_so3(-s * line.turn[part])
@@ -113,7 +113,7 @@ def _solve(
     work: Array,
 ) -> bool:  # fmt: skip
     """Newton's method at a place; leaves residuals, Jacobian and an inverse next to it."""
-    _close(line, part, s, tables.C[-1])
+    close_loop(line, part, s, tables.C[-1])
     n = x.size
     came = False
     for _ in range(STEPS):
@@ -307,7 +307,7 @@ def follow(
         s = 0.0 if way > 0 else 1.0
         if fresh and not _solve(line, tables, part, s, x, room.F[0], room.J[0], Y, room.work):
             return pose, SINGULAR, float(pose), -1
-        _close(line, part, s, tables.C[-1])
+        close_loop(line, part, s, tables.C[-1])
         evaluate(tables, x, room.F[0], room.J[0])
         points[pose] = x
         low[part] = x

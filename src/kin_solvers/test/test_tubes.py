@@ -11,7 +11,7 @@ from kin_solvers import solve_path, straight_line
 from kin_solvers.equations import evaluate
 from kin_solvers.follower import Follower
 from kin_solvers.system import System
-from kin_solvers.tubes import CUBIC, _close
+from kin_solvers.tubes import CUBIC, close_loop
 
 PUMA = ARMS[0]
 
@@ -26,7 +26,7 @@ def ways(count, seed):
 def at(way, part, s, x):
     """Residuals and Jacobian at a place."""
     tables = way.tables._replace(C=way.tables.C.copy())
-    _close(way.line, part, s, tables.C[-1])
+    close_loop(way.line, part, s, tables.C[-1])
     F, J = np.empty(6), np.empty((6, 6))
     evaluate(tables, x, F, J)
     return F, J
@@ -39,7 +39,7 @@ def test_the_loop_is_closed_at_each_pose_as_the_solver_closes_it():
             for part, s in ((k, 0.0), (k - 1, 1.0)):
                 if 0 <= part < len(way.poses) - 1:
                     C = np.zeros(16)
-                    _close(way.line, part, s, C)
+                    close_loop(way.line, part, s, C)
                     C[3:12:4] *= system.length / System.of(way.arm).length
                     np.testing.assert_allclose(C[:12], system.C[-1, :12], atol=1e-13)
 
@@ -54,7 +54,7 @@ def test_between_two_poses_the_tip_is_on_a_line_and_turns_about_one_axis():
             pose[:3, :3] = a[:3, :3] @ exp_so3(s * turn)
             system = System.of(way.arm.with_target(pose))
             C = np.zeros(16)
-            _close(way.line, 0, s, C)
+            close_loop(way.line, 0, s, C)
             C[3:12:4] *= system.length / System.of(way.arm).length
             np.testing.assert_allclose(C[:12], system.C[-1, :12], atol=1e-13)
 
