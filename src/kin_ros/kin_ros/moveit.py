@@ -140,6 +140,10 @@ class IkRequest:
         """Return the seed in the order of the joints, shape (n,); see ``seed_values``."""
         return seed_values(self.seed, joints, otherwise)
 
+    def narrowed(self, joints: Sequence[str], lower: Array, upper: Array) -> tuple[Array, Array]:
+        """Return the limits of the joints, shape (n,) each, narrowed by the request's own."""
+        return narrowed(self.limits, joints, lower, upper)
+
 
 @dataclass(frozen=True, eq=False)
 class FkRequest:

@@ -25,7 +25,7 @@ from kin_core.rotations import exp_so3
 from kin_solvers.equations import LoopEquations, evaluate, jit, turned
 from kin_solvers.isolate import Bounds, invert
 
-__all__ = ["BUDGET", "DONE", "LIMIT", "SINGULAR", "Line", "follow"]
+__all__ = ["BUDGET", "DONE", "LIMIT", "SINGULAR", "Ends", "Line", "close_loop", "follow"]
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
