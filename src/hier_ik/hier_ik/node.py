@@ -161,14 +161,11 @@ class HierNode(KinNode[HierParameters]):
                 tolerance=p.tolerance, max_iterations=p.iterations, step_time=limits, restarts=0
             )
             took = time.perf_counter() - start
-            linkage = solver.linkage
         stamp = self.get_clock().now().to_msg()
         for publisher, virtual in ((self._states, False), (self._virtual, True)):
             # Hundreds of names take longer to write than the joints to solve.
             if publisher.get_subscription_count() > 0:
-                publisher.publish(
-                    conversions.joint_state(linkage, solution.values, stamp, virtual=virtual)
-                )
+                publisher.publish(conversions.joint_state(solution, stamp, virtual=virtual))
         d = self.diagnostics
         d.time("iteration", took / max(solution.iterations, 1))
         d.time("tick", took)
@@ -328,7 +325,7 @@ class HierNode(KinNode[HierParameters]):
         solver.set_values(conversions.start_values(solver.linkage, problem))
         with task:
             solution = solver.solve(task=task, **arguments)
-        conversions.fill_solution(response, solver.linkage, solution)
+        conversions.fill_solution(response, solution)
         if problem.keep and solution.code not in (StatusCode.CANCELLED, StatusCode.TIMEOUT):
             with self._lock:
                 if self._solver is not live or len(live.linkage.journal) != seen:
