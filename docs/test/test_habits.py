@@ -47,6 +47,7 @@ def test_every_module_has_a_test_file():
         for name in MIRRORED
         for module in sorted((ROOT / "src" / name / name).glob("*.py"))
         if module.stem != "__init__"
+        and re.search(r"^(class|def) ", module.read_text(), re.M)  # more than a list of names
         and not (ROOT / "src" / name / "test" / f"test_{module.name}").exists()
     ]
     assert not missing
@@ -85,3 +86,12 @@ def test_the_check_of_private_fields_sees_them():
     assert {name for _, name in private_names(ast.parse(text))} == {"_DOUBT", "_worker", "_y"}
     text = "self._own = pair._replace(a=1)\nnode.__class__\nfrom viser.infra import _infra\n"
     assert not list(private_names(ast.parse(text)))
+
+
+def test_tests_that_need_the_machine_are_where_they_are_looked_for():
+    """./kinstack test reads three folders for them, not all."""
+    (words,) = re.findall(r"pytest -m alone (.*) \|\|", (ROOT / "kinstack").read_text())
+    files = [*ROOT.glob("*/test/*.py"), *ROOT.glob("src/*/test/*.py")]
+    marked = [file for file in files if "pytest.mark.alone" in file.read_text()]
+    places = {file.relative_to(ROOT).parts[0] for file in marked if file != Path(__file__)}
+    assert places == set(words.split())

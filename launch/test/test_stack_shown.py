@@ -520,8 +520,14 @@ def test_the_slider_walks_the_real_linkage_along_its_curve(graph, browser):
     wait_until(lambda: shown, 60.0, "a chosen configuration")
     assert list(shown[-1].name) == list(panel.manifold.variables)
     wait_until(lambda: drawn, 60.0, "the linkage at it")
-    view.curve.value = 0.18  # where the linkage is not flat
-    wait_until(lambda: abs(shown[-1].position[0] - panel.curve[0][0]) > 0.3, 60.0, "a way along it")
+
+    def walked():
+        """Go where the linkage is not flat; a late message of the page may put the slider back."""
+        view.curve.value = 0.18
+        time.sleep(0.3)
+        return abs(shown[-1].position[0] - panel.curve[0][0]) > 0.3
+
+    wait_until(walked, 60.0, "a way along it")
     settle_for_pictures(2.5)  # the page is redrawn once a second here
     browser.frames(8 if PICTURES else 1)
     browser.picture("cuik")

@@ -26,7 +26,7 @@ from continuum_ik.robot import ContinuumRobot, load_robot
 from continuum_ik.rod import RODS, Array
 from continuum_ik.solver import ContinuumSolver, IKResult
 from continuum_ik.sweep import sweep_workspace
-from continuum_ik.warm_up import warm_up
+from continuum_ik.warm_up import warm_up_first, warm_up_more
 from kin_core.checks import count
 from kin_core.errors import InvalidInput, StatusCode
 from kin_core.loop import PeriodicLoop
@@ -58,8 +58,12 @@ class ContinuumNode(KinNode[ContinuumParameters]):
         self._source: PeriodicLoop | None = None
 
     def warm_up(self) -> None:
-        """Compile, or load from the cache, every kernel that a request may need."""
-        warm_up()
+        """Compile what a stream of targets and single requests need, or load it."""
+        warm_up_first()
+
+    def warm_up_more(self) -> None:
+        """Compile the other kernels, or load them."""
+        warm_up_more()
 
     def configure(self) -> None:
         """Read the robot, find its home, make topics and services."""

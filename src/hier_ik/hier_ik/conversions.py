@@ -146,37 +146,27 @@ def _by_freedom(values: Mapping[str, Array]) -> tuple[list[str], Array]:
     return names, np.concatenate([np.zeros(0), *values.values()])
 
 
-def _of_kind(
-    linkage: Linkage, values: Mapping[str, Array], *, virtual: bool
-) -> tuple[list[str], Array]:
-    """The same of the real or the virtual joints."""
-    return _by_freedom(
-        {n: values[n] for n, j in linkage.joints.items() if j.virtual == virtual and n in values}
-    )
-
-
-def joint_state(
-    linkage: Linkage, values: Mapping[str, Array], stamp: Any, *, virtual: bool
-) -> JointState:
+def joint_state(solution: Solution, stamp: Any, *, virtual: bool) -> JointState:
     """A JointState of the real or the virtual joints."""
     message = JointState()
     message.header.stamp = stamp
-    message.name, positions = _of_kind(linkage, values, virtual=virtual)
-    message.position = to_field(positions, "float64")
+    message.name, index = solution.posture.places.of_kind[virtual]
+    message.position = to_field(solution.posture.flat()[index])
     return message
 
 
-def fill_solution(response: Any, linkage: Linkage, solution: Solution) -> None:
+def fill_solution(response: Any, solution: Solution) -> None:
     """Write a solution into a SolveHierIK response or a SolveHier result."""
     status, answer = response.status, response.solution
     status.code = int(solution.code)
     status.message = solution.message
     status.residual = solution.residual
     status.iterations = solution.iterations
-    answer.joint_names, real = _of_kind(linkage, solution.values, virtual=False)
-    answer.joint_positions = to_field(real, "float64")
-    answer.virtual_names, virtual = _of_kind(linkage, solution.values, virtual=True)
-    answer.virtual_positions = to_field(virtual, "float64")
+    flat, of_kind = solution.posture.flat(), solution.posture.places.of_kind
+    answer.joint_names, real = of_kind[False]
+    answer.joint_positions = to_field(flat[real])
+    answer.virtual_names, virtual = of_kind[True]
+    answer.virtual_positions = to_field(flat[virtual])
     answer.residuals = [
         HierResidual(
             name=r.name, level=r.level, component=r.component, position=r.position,

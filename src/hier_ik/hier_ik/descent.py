@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -60,22 +61,27 @@ class Descent:
         self, compiled: Compiled, method: type[Step], *, rest: float, patience: int
     ) -> None:
         """Take up the posture in the tables; ``method`` solves what is too large for the kernel."""
-        self.compiled, self.tables, self._method = compiled, compiled.tables, method
-        self.rest, self.patience = rest, patience
-        self.q: Array = self.tables.freedoms["q"]
-        self._kernel = self.tables.as_tuple()
-        self._fallback = {
-            int(k): FallbackComponent(self.tables, int(k), method)
-            for k in np.flatnonzero(self.tables.components["kind"] == FALLBACK)
-        }
-        self._go, self._one, self._rows = np.zeros(1, np.int64), np.zeros(1), np.zeros(6)
+        self._method, self.rest, self.patience = method, rest, patience
+        self._take(compiled)
         self.box(None)
         self.kinematics()
 
+    def _take(self, compiled: Compiled) -> None:
+        """Work on these tables."""
+        self.compiled, self.tables = compiled, compiled.tables
+        self.q: Array = self.tables.freedoms["q"]
+        self._kernel = self.tables.as_tuple()
+        self._fallback = {
+            int(k): FallbackComponent(self.tables, int(k), self._method)
+            for k in np.flatnonzero(self.tables.components["kind"] == FALLBACK)
+        }
+        self._go, self._one, self._rows = np.zeros(1, np.int64), np.zeros(1), np.zeros(6)
+
     def copy(self) -> Descent:
         """Another one at the same posture, in tables of its own."""
-        compiled = replace(self.compiled, tables=self.tables.copy())
-        return Descent(compiled, self._method, rest=self.rest, patience=self.patience)
+        other = copy.copy(self)
+        other._take(replace(self.compiled, tables=self.tables.copy()))
+        return other
 
     def kinematics(self) -> None:
         """Bring every pose up to date."""

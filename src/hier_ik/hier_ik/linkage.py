@@ -410,11 +410,15 @@ class Linkage:
             return LEVEL_CROSSING
         return LEVEL_VIRTUAL if joint.virtual else LEVEL_REAL
 
-    def copy(self) -> Linkage:
-        """A copy that may be edited on its own; the frozen parts are shared."""
+    def copy(self, *, own_values: bool = True) -> Linkage:
+        """A copy that may be edited on its own; the frozen parts are shared.
+
+        Without ``own_values`` the arrays of the coordinates are shared too, until they are set.
+        """
+        values = {k: v.copy() for k, v in self.values.items()} if own_values else dict(self.values)
         return Linkage(
             self.name, self.root, dict(self.links), dict(self.joints), dict(self.sublinkages),
-            dict(self.goals), {k: v.copy() for k, v in self.values.items()}, [],
+            dict(self.goals), values, [],
             {k: dict(v) for k, v in self.at_link.items()}, self.actuated, self.notes,
         )  # fmt: skip
 

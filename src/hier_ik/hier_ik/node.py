@@ -37,7 +37,7 @@ from hier_ik.parameters import HierParameters
 from hier_ik.solver import Solver
 from hier_ik.sources import linkage_from, linkage_from_file, linkage_from_folder, named_linkage
 from hier_ik.urdf import load_urdf_linkage
-from hier_ik.warm_up import warm_up
+from hier_ik.warm_up import warm_up, warm_up_flat
 from kin_core import checks
 from kin_core.errors import InvalidInput, StatusCode
 from kin_core.loop import PeriodicLoop
@@ -75,8 +75,12 @@ class HierNode(KinNode[HierParameters]):
     # ---- lifecycle --------------------------------------------------------------------------
 
     def warm_up(self) -> None:
-        """Compile both solvers, or load them from the cache."""
+        """Compile the solver by blocks, or load it from the cache."""
         warm_up()
+
+    def warm_up_more(self) -> None:
+        """Compile the other solver, or load it from the cache."""
+        warm_up_flat()
 
     def configure(self) -> None:
         """Load the first linkage, make topics and services."""
@@ -157,14 +161,11 @@ class HierNode(KinNode[HierParameters]):
                 tolerance=p.tolerance, max_iterations=p.iterations, step_time=limits, restarts=0
             )
             took = time.perf_counter() - start
-            linkage = solver.linkage
         stamp = self.get_clock().now().to_msg()
         for publisher, virtual in ((self._states, False), (self._virtual, True)):
             # Hundreds of names take longer to write than the joints to solve.
             if publisher.get_subscription_count() > 0:
-                publisher.publish(
-                    conversions.joint_state(linkage, solution.values, stamp, virtual=virtual)
-                )
+                publisher.publish(conversions.joint_state(solution, stamp, virtual=virtual))
         d = self.diagnostics
         d.time("iteration", took / max(solution.iterations, 1))
         d.time("tick", took)
@@ -324,7 +325,7 @@ class HierNode(KinNode[HierParameters]):
         solver.set_values(conversions.start_values(solver.linkage, problem))
         with task:
             solution = solver.solve(task=task, **arguments)
-        conversions.fill_solution(response, solver.linkage, solution)
+        conversions.fill_solution(response, solution)
         if problem.keep and solution.code not in (StatusCode.CANCELLED, StatusCode.TIMEOUT):
             with self._lock:
                 if self._solver is not live or len(live.linkage.journal) != seen:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from hier_ik.bodies import unpack
-from hier_ik.joints import joint_coordinates
-from hier_ik.tables import Array
+from hier_ik.joints import JOINT_TYPES, joint_coordinates
+from hier_ik.tables import Array, Ints
 from kin_core.errors import StatusCode
 
 __all__ = ["Ending", "Places", "Posture", "Residual", "Solution", "SolverOptions"]
@@ -38,8 +39,7 @@ class SolverOptions:
     restarts: int = 16
 
 
-@dataclass(frozen=True)
-class Residual:
+class Residual(NamedTuple):
     """How far one closure or goal is from being met.
 
     Attributes:
@@ -178,11 +178,55 @@ class Places:
         tree: Tree joints and their parts of q.
         closures: Closure joints, their rows in the table of relative poses, and their types.
         held: Per locked closure the motion (4, 4) at which it is held.
+        virtual: Per joint, in the order of the linkage, whether it is virtual.
     """
 
     tree: list[tuple[str, slice]]
     closures: list[tuple[str, int, str]]
     held: Mapping[str, Array]
+    virtual: Mapping[str, bool]
+
+    @cached_property
+    def by_type(self) -> dict[str, tuple[list[str], Ints]]:
+        """Closures that are not held, by type: their names and their rows."""
+        out: dict[str, tuple[list[str], list[int]]] = {}
+        for name, row, kind in self.closures:
+            if name not in self.held:
+                names, rows = out.setdefault(kind, ([], []))
+                names.append(name)
+                rows.append(row)
+        return {kind: (names, np.array(rows, np.int64)) for kind, (names, rows) in out.items()}
+
+    @cached_property
+    def parts(self) -> dict[str, slice]:
+        """Per joint its part of Posture.flat()."""
+        out = dict(self.tree)
+        at = max((part.stop for part in out.values()), default=0)
+        kinds = {name: kind for name, _, kind in self.closures}
+        free = [name for names, _ in self.by_type.values() for name in names]
+        for name in [*free, *(name for name in kinds if name in self.held)]:
+            out[name] = slice(at, at + JOINT_TYPES[kinds[name]].dof)
+            at = out[name].stop
+        return out
+
+    @cached_property
+    def of_kind(self) -> dict[bool, tuple[list[str], Ints]]:
+        """Of real (False) and virtual joints the names of their coordinates, and where these are.
+
+        In the order of the linkage; a name is that of the joint, or joint/1, joint/2, ...
+        """
+        out: dict[bool, tuple[list[str], list[int]]] = {False: ([], []), True: ([], [])}
+        for name, virtual in self.virtual.items():
+            where = self.parts.get(name, slice(0, 0))
+            names, index = out[virtual]
+            count = where.stop - where.start
+            names += [name] if count == 1 else [f"{name}/{k + 1}" for k in range(count)]
+            index += range(where.start, where.stop)
+        return {kind: (names, np.array(index, np.int64)) for kind, (names, index) in out.items()}
+
+
+#: Columns of a relative pose (12,) that are the coordinates of a type.
+_COLUMNS = {"fixed": [], "prismatic": [11], "cartesian2": [9, 10], "cartesian3": [9, 10, 11]}
 
 
 @dataclass(frozen=True)
@@ -201,15 +245,24 @@ class Posture:
     poses: Array
     places: Places
 
+    def flat(self) -> Array:
+        """Coordinates of the tree joints, then those of the closures, see Places.parts."""
+        found = [self.q]
+        for kind, (_, rows) in self.places.by_type.items():
+            P = self.poses[rows]  # all at once: one by one takes longer than to solve
+            if kind == "revolute":
+                found.append(np.arctan2(P[:, 3] - P[:, 1], P[:, 0] + P[:, 4]))
+            elif kind in _COLUMNS:
+                found.append(P[:, _COLUMNS[kind]].reshape(-1))
+            else:
+                found += [joint_coordinates(kind, unpack(p)) for p in P]
+        for name, row, kind in self.places.closures if self.places.held else ():
+            if name in self.places.held:
+                X = self.places.held[name] @ unpack(self.poses[row])
+                found.append(joint_coordinates(kind, X))
+        return np.concatenate(found)
+
     def values(self) -> dict[str, Array]:
         """Coordinates of each joint [rad or m]; each is a part of one array."""
-        out = {name: self.q[part] for name, part in self.places.tree}
-        for name, row, kind in self.places.closures:
-            if kind == "fixed":
-                out[name] = np.zeros(0)
-                continue
-            X = unpack(self.poses[row])
-            if name in self.places.held:
-                X = self.places.held[name] @ X
-            out[name] = joint_coordinates(kind, X)
-        return out
+        flat = self.flat()
+        return {name: flat[part] for name, part in self.places.parts.items()}

@@ -90,7 +90,7 @@ class Solver:
         """
         self.refresh()
         other = copy.copy(self)
-        other.linkage = self.linkage.copy()
+        other.linkage = self.linkage.copy(own_values=False)  # the posture is in the tables
         if self._work is self.linkage:
             other._work = other.linkage
         other._seen = len(other.linkage.journal)
@@ -170,6 +170,8 @@ class Solver:
             InvalidInput: Unknown joint, wrong number of coordinates, not finite, or a closure.
         """
         self.refresh()
+        if not values:
+            return
         checked = []
         for name, value in values.items():
             checks.one_of("joint", name, self.linkage.joints)
@@ -419,6 +421,7 @@ class Solver:
                 if name in joints and name not in tree
             ],
             self._held,
+            {name: j.virtual for name, j in joints.items()},
         )
         rests = any(j.rest is not None for j in self._work.joints.values())
         self._descent = Descent(
@@ -480,12 +483,13 @@ class Solver:
         ending.early = self._used.early
         ending.at_limit, ending.outside = self._at_limit()
         parts = self.residuals(effort.tolerance)
-        unmet = tuple(r.name for r in sorted(parts, key=lambda r: (-r.size, r.name)) if not r.met)
-        worst = max((r.size for r in parts), default=0.0)
+        missed = sorted((r for r in parts if not r.met), key=lambda r: (-r.size, r.name))
+        unmet = tuple(r.name for r in missed)
+        closures = max((r.size for r in parts if not r.goal), default=0.0)
+        worst = max([closures, *(r.size for r in parts if r.goal)])
         code, message = ending.verdict(len(parts), unmet, worst)
         return Solution(
-            not unmet, code, message, ending.iterations, worst,
-            max((r.size for r in parts if not r.goal), default=0.0), parts, unmet,
+            not unmet, code, message, ending.iterations, worst, closures, parts, unmet,
             ending.at_limit, self._posture(), tuple(effort.history), ending.outside,
             ending.alternative,
         )  # fmt: skip

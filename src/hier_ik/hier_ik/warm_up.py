@@ -11,17 +11,21 @@ from hier_ik.solver import Solver
 from hier_ik.tower import tower
 from kin_core.rotations import matrix_to_quaternion, quaternion_to_matrix, transform
 
-__all__ = ["warm_up", "warm_up_closer"]
+__all__ = ["warm_up", "warm_up_closer", "warm_up_flat"]
 
 
 def warm_up() -> None:
-    """Compile both solvers, or load them from the cache."""
+    """Compile the solver by blocks, or load it from the cache."""
     Solver(tower(1)).solve()
-    Solver(tower(1), "flat_structured").solve()
     # What poses in messages and files are read and written with.
     rotation = quaternion_to_matrix(np.array([0.0, 0.0, 0.0, 1.0]))
     transform(rotation, np.zeros(3))
     matrix_to_quaternion(rotation)
+
+
+def warm_up_flat() -> None:
+    """Compile the solver of the whole, or load it from the cache."""
+    Solver(tower(1), "flat_structured").solve()
 
 
 def warm_up_closer() -> None:
@@ -47,4 +51,5 @@ def warm_up_closer() -> None:
 
 if __name__ == "__main__":
     warm_up()
+    warm_up_flat()
     warm_up_closer()

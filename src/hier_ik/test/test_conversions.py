@@ -123,10 +123,10 @@ def test_service_and_action_answer_alike():
     solution = solver.solve()
     service, action = SolveHierIK.Response(), SolveHier.Result()
     for answer in (service, action):
-        fill_solution(answer, solver.linkage, solution)
+        fill_solution(answer, solution)
     assert service.solution == action.solution
     assert service.status == action.status
     assert len(service.solution.joint_names) == len(service.solution.joint_positions) == 8
-    state = joint_state(solver.linkage, solution.values, HierGoal().header.stamp, virtual=False)
+    state = joint_state(solution, HierGoal().header.stamp, virtual=False)
     assert list(state.name) == list(service.solution.joint_names)
     assert list(state.position) == list(service.solution.joint_positions)

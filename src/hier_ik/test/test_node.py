@@ -303,6 +303,23 @@ def test_action_reports_progress_and_cancels(ros):
     assert future.result().result.status.code == SolveStatus.CANCELLED
 
 
+def test_a_long_request_keeps_nobody_waiting(ros):
+    ros.add(HierNode, {"blocks": 15})
+    hard = HierProblem(
+        goals=[goal_at(40.0, 1.0)], tolerance=1e-12, max_iterations=1_000_000, mode="flat_svd"
+    )
+    endless = SolveHier.Goal(problem=hard, timeout=250.0)
+    handle = ros.start_goal(SolveHier, "/hier_ik/solve_to_convergence", endless)
+    ended = handle.get_result_async()
+    for k in range(5):
+        answer = ros.call(SolveHierIK, "/hier_ik/solve", question(goals=[goal_at(0.1 * k, 11.6)]))
+        assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+    assert not ended.done()
+    handle.cancel_goal_async()
+    wait_until(ended.done, 100.0, "the cancelled result")
+    assert ended.result().result.status.code == SolveStatus.CANCELLED
+
+
 def test_check_abstraction(ros):
     ros.add(HierNode, {"blocks": 1})
     request = CheckAbstraction.Request(sublinkage="C1", samples=8, timeout=200.0)

@@ -27,6 +27,7 @@ def test_every_node_with_kernels_is_compiled():
         "gpu_kinematics_node",
         "hier_ik_node",
         "kin_solvers_node",
+        "loop_closer_node",
     }
 
 
