@@ -25,7 +25,7 @@ CHARTS = {
     "cuik_versions": ("bench_cuik.py", 'chart("bennett")'),
     "delta_batch": ("bench_delta.py", 'chart("batch")'),
     "delta_workspace": ("bench_delta.py", 'chart("workspace")'),
-    "ft_coverage": ("bench_ft.py", 'chart("coverage")'),
+    "ft_coverage": ("bench_ft.py", 'chart(f"coverage{key}")'),
     "hier_blocks": ("bench_hier.py", 'chart("blocks")'),
 }
 

@@ -11,7 +11,8 @@ have been then, and without a new one nothing changes. What is sent to the contr
 with an offset e that begins as the distance of the arm from the trajectory and is taken to zero
 within limits of speed and acceleration, and a rate r of the clock that is zero until the offset is
 small and then rises to one, or to less where torques are late. A new trajectory is entered in the
-same way from the motion before it.
+same way from the motion before it. A motion that is halted ends on its way: the rate of its clock
+goes down to zero.
 """
 
 from __future__ import annotations
@@ -106,11 +107,14 @@ class Follower:
 
     Attributes:
         entry: How motions are entered; may be set between ticks.
+        halted: Whether the arm is to come to rest on its way and stay there; may be set between
+            ticks. The motion goes on when it is not any more.
         lag: Time from a measurement to the effect of its torque [s].
     """
 
     def __init__(self, n: int, entry: Entry | None = None) -> None:
         self.entry = entry or Entry()
+        self.halted = False
         self.lag = 0.0
         self._n = n
         self._next: Trajectory | None = None
@@ -209,7 +213,7 @@ class Follower:
             offset = np.zeros((2, self._n))
         began, rate, bounds = (
             now_ns - round(1e9 * since),
-            1.0 if near else 0.0,
+            1.0 if near and not self.halted else 0.0,
             self._limits(offset),
         )
         proposal = _Motion(trajectory, now_ns, began, 0.0, rate, offset, bounds, desired)
@@ -225,7 +229,7 @@ class Follower:
             calm = np.abs(offset[1]) <= self._pace * self.entry.speed
             proposal.bounds = np.where(calm, self._acceleration, proposal.bounds)
             _take_down(offset, push, proposal.bounds, self._pace * self.entry.speed, dt)
-        full = self._pace
+        full = 0.0 if self.halted else self._pace
         if rate < 1.0 or full < 1.0:
             near = np.abs(offset[0]).max() <= _NEAR and np.abs(offset[1]).max() <= _NEAR_SPEED
             if near or rate > full:

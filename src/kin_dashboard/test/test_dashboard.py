@@ -421,6 +421,15 @@ def test_a_stopped_arm_shows_no_green_votes_and_reset_stands_at_the_top():
     assert kinds.index("add_button") < kinds.index("add_dropdown")
     goal = next(arguments[1] for kind, arguments, _ in gui.made if kind == "add_vector2")
     assert np.hypot(*goal) > 0.3  # not where the arm would have to fold up
+    # An arm that would fall is kept up by the votes, and says so.
+    view.panel.status.kept_up, view.panel.status.reason = True, "asked for; kept up at rest"
+    view.update()
+    html = "".join(getattr(widget, "content", "") for _, _, widget in gui.made)
+    assert "The arm is stopped: asked for; kept up at rest" in html and "stands by" not in html
+    view.panel.status.state = FtStatus.RAMP
+    view.update()
+    html = "".join(getattr(widget, "content", "") for _, _, widget in gui.made)
+    assert "The arm is brought to rest: asked for" in html
     view.panel.status.state = FtStatus.RUN
     view.update()
     html = "".join(getattr(widget, "content", "") for _, _, widget in gui.made)

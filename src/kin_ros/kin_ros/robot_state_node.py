@@ -49,7 +49,7 @@ class RobotStateParameters(ParameterSet):
     )
     robots: tuple[str, ...] = parameter(
         (),
-        "robots of the file to show, or the root frame; empty: as many as there are",
+        "robots of the file to show, URDF files, the root frame; empty: as many as there are",
         read_only=True,
     )
     frame_prefix: str = parameter(
@@ -107,6 +107,13 @@ class _Shown:
         self.due = -math.inf
 
 
+def _entry(robots: dict[str, Any], name: str) -> Any:
+    """The entry of a robot; a URDF file has that of ``file``."""
+    if name.endswith(".urdf") and isinstance(robots.get("file"), dict):
+        return {**robots["file"], "urdf": str(Path(name).absolute())}
+    return robots[checks.one_of("robots", name, robots)]
+
+
 class RobotStateNode(KinNode[RobotStateParameters]):
     """Publishes the descriptions and the transforms of some robots."""
 
@@ -122,8 +129,7 @@ class RobotStateNode(KinNode[RobotStateParameters]):
         if not isinstance(robots, dict) or not robots:
             raise InvalidInput(str(file), "must hold a mapping 'robots'")
         shown = [
-            _Shown(name, robots[checks.one_of("robots", name, robots)], file.parent,
-                   p.frame_prefix, p.root_frame)
+            _Shown(name, _entry(robots, name), file.parent, p.frame_prefix, p.root_frame)
             for name in p.robots or tuple(robots)
             if name != p.root_frame
         ]  # fmt: skip
