@@ -1,5 +1,6 @@
 """Fixtures and settings for all tests."""
 
+import contextlib
 import os
 import signal
 from typing import Any
@@ -40,7 +41,9 @@ _REAL_TIME = (
 
 #: Tests that mostly wait, for processes or for the graph: another worker.
 _WAITING = (
-    "src/kin_bags/test/test_graph.py",
+    "src/kin_bags/test/test_record.py",
+    "src/kin_bags/test/test_replay.py",
+    "src/kin_bags/test/test_regress.py",
     "src/kin_tools/test/test_up.py",
     "src/kin_tools/test/test_runner.py",
     "src/kin_monitor/test/test_node.py",
@@ -64,6 +67,8 @@ _LONG = (
     "src/ft_controller/",
 )
 
+_NICE = os.getpriority(os.PRIO_PROCESS, 0)
+
 #: Tests of the whole stack, which run one after the other. Last those that share one stack: it is
 #: there until the end.
 _STACKS = (
@@ -82,6 +87,15 @@ def _unit(nodeid: str) -> str:
         return "waiting"
     package = next((start for start in _COMPUTING if nodeid.startswith(start)), None)
     return package or nodeid.split("::")[0]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Have tests that compute give way to those that keep time, or wait for processes."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        computes = item.nodeid.startswith((*_COMPUTING, "src/kin_solvers/", "benchmarks/"))
+        with contextlib.suppress(PermissionError):  # not everybody can take it back
+            os.setpriority(os.PRIO_PROCESS, 0, min(_NICE + 10 * computes, 19))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

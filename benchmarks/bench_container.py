@@ -9,6 +9,7 @@ takes some ten minutes.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import signal
@@ -18,6 +19,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 import psutil
 from domain_coordinator import domain_id
@@ -100,8 +102,8 @@ def image(bench: Bench, engine: Engine, tree: Path) -> None:
             code = engine.inspect(name, "State.ExitCode")
             if code != 0:
                 raise RuntimeError(f"the container ended with {code}")
-    bench.result("start_to_ready_s", sorted(starts)[len(starts) // 2], "s", "all nodes ready")
-    bench.result("stop_s", sorted(stops)[len(stops) // 2], "s", "docker stop, exit code 0")
+    bench.result("start_to_ready_s", median(starts), "s", "all nodes ready")
+    bench.result("stop_s", median(stops), "s", "docker stop, exit code 0")
 
 
 @contextlib.contextmanager
@@ -167,13 +169,15 @@ def plain(bench: Bench, tree: Path, folder: Path) -> None:
     if done.returncode != 0:
         raise RuntimeError(f"up --check failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     bench.result("setup_cold_s", took, "s", "up --check, fresh copy, empty caches")
-    starts = [start(tree, environment) for _ in range(1 if bench.quick else 3)]
-    median = sorted(starts)[len(starts) // 2]
-    bench.result("up_warm_s", median, "s", "up, from the command to all nodes active")
+    starts, ends = zip(
+        *(start(tree, environment) for _ in range(1 if bench.quick else 3)), strict=True
+    )
+    bench.result("up_warm_s", median(starts), "s", "up, from the command to all nodes active")
+    bench.result("up_stop_s", median(ends), "s", "from Ctrl-C to the end of every process")
 
 
-def start(tree: Path, environment: dict[str, str]) -> float:
-    """The time from ``./kinstack up`` to the line that says that all nodes are active [s]."""
+def start(tree: Path, environment: dict[str, str]) -> tuple[float, float]:
+    """Time from ``./kinstack up`` to the line that all are active, and from SIGINT to the end."""
     with domain_id() as domain:
         begun = time.monotonic()
         with subprocess.Popen(
@@ -183,14 +187,19 @@ def start(tree: Path, environment: dict[str, str]) -> float:
             stdout=subprocess.PIPE,
             text=True,
         ) as process:
+            active = math.nan
             try:
                 for line in process.stdout or ():
                     if " active after " in line:
-                        return time.monotonic() - begun
+                        active = time.monotonic() - begun
+                        break
             finally:
+                asked = time.monotonic()
                 process.send_signal(signal.SIGINT)
                 process.communicate(timeout=60.0)
-    raise RuntimeError("./kinstack up ended before all nodes were active")
+            if math.isnan(active):
+                raise RuntimeError("./kinstack up ended before all nodes were active")
+            return active, time.monotonic() - asked
 
 
 def run(tree: Path, environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:

@@ -239,14 +239,14 @@ def _leg_error(solver: ContinuumSolver, result: IKResult, pose: np.ndarray) -> f
         rows[3:, i] = 2.0 * (RE.T @ R[:, 2])[:2]
         force = force - result.forces[i]
         moment = moment - (m + np.cross(arm, result.forces[i]))
-    w = solver.copy().state
-    load(w, layout.ANSWER)
+    w = solver.copy().named[()]
+    load(w, w.answer)
     if not linearise(w):
         raise RuntimeError("singular")
-    w[layout.RESIDUAL : layout.RESIDUAL + 40] = rows.ravel()
-    w[layout.PLATFORM_RESIDUAL : layout.PLATFORM_RESIDUAL + 6] = np.concatenate([force, moment])
+    w.residual[:5] = rows
+    w.residual[layout.PLATFORM, :6] = np.concatenate([force, moment])
     equations.solve_linear(w)
-    return float(np.abs(w[layout.DELTA + 40 : layout.DELTA + 46]).max())
+    return float(np.abs(w.delta[5, :6]).max())
 
 
 def _shoot18(rod: Rod, n: np.ndarray, m0: np.ndarray, L: float) -> tuple[np.ndarray, ...]:

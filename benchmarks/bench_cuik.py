@@ -15,6 +15,7 @@ import numpy as np
 
 from benchmarks.baselines.cuik_adversarial import run as run_adversarial
 from benchmarks.baselines.cuik_completeness import campaign
+from benchmarks.baselines.cuik_paths import run as run_paths
 from benchmarks.harness import Bench, peer_python
 from kin_core.task import Task
 from kin_solvers import (
@@ -28,6 +29,8 @@ from kin_solvers import (
     library,
     solve,
     solve_all_ik,
+    solve_path,
+    straight_line,
 )
 from kin_solvers.fast import FastSearch
 from kin_solvers.mechanism import translation
@@ -54,6 +57,7 @@ def main(bench: Bench) -> None:
     bennett_ms = bennett(bench)
     md6r_ms = six_r(bench)
     all_ik(bench)
+    paths(bench)
     reduced(bench)
     curves(bench)
     threads(bench)
@@ -195,6 +199,47 @@ def all_ik(bench: Bench) -> None:
     bench.table(
         "All IK with proofs", ["arm", "median ms", "p90 ms", "postures", "not separated"], rows
     )
+
+
+def paths(bench: Bench) -> None:
+    """Lines of 100 poses over all branches: CPU time, and jumps that a finer tracer sees."""
+    lines = 10 if bench.quick else 60
+    rows, slowest = [], 0.0
+    for key, arm in arms().items():
+        rng = np.random.default_rng(19)
+        free = arm.with_target(np.eye(4))
+        times, branches, whole = [], 0, 0
+        for number in range(lines + 1):
+            start, goal = (free.product(0, q) for q in _near(rng))
+            poses = straight_line(start, goal, 100)
+            begun = time.thread_time()
+            tree = solve_path(arm, poses)
+            if number:  # the first one loads kernels
+                times.append(time.thread_time() - begun)
+                branches += len(tree.branches)
+                whole += len(tree.whole)
+        median, high = (1e3 * float(np.quantile(times, part)) for part in (0.5, 0.9))
+        slowest = max(slowest, median)
+        rows.append([key, f"{median:.1f}", f"{high:.1f}", branches, whole])
+    bench.table(
+        f"{lines} lines of 100 poses over all branches",
+        ["arm", "median ms", "p90 ms", "branches", "all the way"],
+        rows,
+    )
+    bench.result("path_100_ms", slowest, "ms", "the slowest arm's median, one thread")
+    verdict = run_paths(30 if bench.quick else 300)
+    bench.result("path_lines", verdict.lines, "", str(dict(verdict.ends)))
+    bench.result("path_branches", verdict.branches, "", f"{verdict.whole} all the way")
+    bench.result("path_jumps_undetected", verdict.jumps, "", "against 100 times finer steps")
+    bench.result("path_outside_limits", verdict.outside)
+    bench.result("path_given_up", verdict.given_up, "", "ended where nothing is singular")
+    bench.result("path_tracer_lost", verdict.lost, "", "branches that only the tracer lost")
+
+
+def _near(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """A random configuration, and one some tenths of a radian away."""
+    q = rng.uniform(-math.pi, math.pi, 6)
+    return q, q + rng.uniform(-0.5, 0.5, 6)
 
 
 def reduced(bench: Bench) -> None:

@@ -25,24 +25,17 @@ ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_120")
 SIZE = (10.5, 40.0, 68.0)
 
 
-def numpy_fk(angles, out):
-    """The published FK on arrays."""
-    out[0], out[1], out[2] = published_fk(angles, *SIZE, THETA)
+PUBLISHED = {"fk": published_fk, "ik": published_ik}
 
 
-def numpy_ik(position, out):
-    """The published IK on arrays."""
-    out[0], out[1], out[2] = published_ik(position, *SIZE, THETA)
+def by_numpy(op, source, out):
+    """The published formulas on arrays."""
+    out[0], out[1], out[2] = PUBLISHED[op](source, *SIZE, THETA)
 
 
-def python_fk(rows):
-    """The published FK, one robot after the other."""
-    return [published_fk(row, *SIZE, THETA, xp=math) for row in rows]
-
-
-def python_ik(rows):
-    """The published IK, one robot after the other."""
-    return [published_ik(row, *SIZE, THETA, xp=math) for row in rows]
+def by_python(op, rows):
+    """The published formulas, one robot after the other."""
+    return [PUBLISHED[op](row, *SIZE, THETA, xp=math) for row in rows]
 
 
 def speeds(bench: Bench, n: int) -> None:
@@ -61,10 +54,9 @@ def speeds(bench: Bench, n: int) -> None:
         for op, source, aos in (("fk", angles, angles_aos), ("ik", position, position_aos)):
             solve = {t: getattr(robot, op) for t, robot in robots.items()}
             loose = getattr(fast, op)
-            baseline = numpy_fk if op == "fk" else numpy_ik
             runs = {
                 "strict": lambda: solve[1](source, out=out, status=False),
-                "numpy": lambda: baseline(source, out),
+                "numpy": lambda: by_numpy(op, source, out),
                 "two": lambda: solve[2](source, out=out, status=False),
                 "masks": lambda: solve[1](source, out=out, status=masks),
                 "aos": lambda: solve[1](aos, out=out_aos, layout="aos", status=False),
@@ -77,11 +69,10 @@ def speeds(bench: Bench, n: int) -> None:
             rows.append([f"{op} {short}", *(f"{ns[name]:.2f}" for name in runs)])
             if short == "f64":
                 plain = source.T[:few].tolist()
-                python = python_fk if op == "fk" else python_ik
                 pair = bench.interleave(
                     {
                         "strict": lambda: solve[1](source, out=out, status=False),
-                        "python": lambda: python(plain),
+                        "python": lambda: by_python(op, plain),
                     },
                     repeats=5,
                     warmup=1,
@@ -214,10 +205,10 @@ def chart(bench: Bench) -> None:
             "numba": lambda: robot.fk(angles, out=out, status=False),
             "copy": lambda: np.copyto(out, angles),
         }
-        runs["numpy"] = lambda: numpy_fk(angles, out)
+        runs["numpy"] = lambda: by_numpy("fk", angles, out)
         if n <= 10**5:
             plain = angles.T.tolist()
-            runs["Python"] = lambda: python_fk(plain)
+            runs["Python"] = lambda: by_python("fk", plain)
         calls = max(1, min(1000, 20_000 // n))  # a single small call would time the clock
         found = bench.interleave(
             {name: lambda run=run: [run() for _ in range(calls)] for name, run in runs.items()},

@@ -25,6 +25,7 @@ from benchmarks.closed_robots import ROBOTS
 from benchmarks.harness import Bench, Sample, peer_python, plain_environment
 from hier_ik import LoopCloser, Solver, decompose, tower
 from hier_ik.bodies import pose_rows, unpack
+from hier_ik.sources import linkage_from_file
 
 #: Other people's programs that peers_hier.py knows.
 PEERS = ("placo", "mujoco", "pinocchio", "mink")
@@ -57,7 +58,9 @@ def main(bench: Bench) -> None:
     _fifteen_blocks(bench)
     _over_blocks(bench)
     _steps_and_decomposition(bench)
-    _closer(bench)
+    walks = _closer(bench)
+    _closer_peers(bench, walks)
+    _closer_node(bench)
     _service(bench)
     if bench.peers:
         _peers(bench)
@@ -180,45 +183,60 @@ def _steps_and_decomposition(bench: Bench) -> None:
         bench.result(f"decompose_ms_{n}", 1e3 * times["decompose"].median, "ms")
 
 
-def _closer(bench: Bench) -> None:
-    """Steps of the loop closer at 1 kHz along smooth motions, and random ones back and forth."""
-    rows, random = [], 20_000 if bench.quick else 200_000
-    taken = changed = 0
-    for name, make in ROBOTS.items():
-        linkage, actuated = make()
-        closer = LoopCloser(linkage, actuated)
-        index = [closer.names.index(n) for n in actuated]
-        start = closer.positions[index]
-        rng = np.random.default_rng(0)
-        slides = np.array([linkage.joints[n].type == "prismatic" for n in actuated])
-        reach = np.where(slides, 0.03 * np.abs(start), 0.2)
-        rate, phase = rng.uniform(0.5, 1.5, (2, len(start))) * 2 * math.pi
+class Walk:
+    """A closed-loop robot whose motors go along a smooth path at 1 kHz, there and back."""
+
+    def __init__(self, name: str) -> None:
+        self.linkage, self.actuated = ROBOTS[name]()
+        self.closer = LoopCloser(self.linkage, self.actuated)
+        self.start = self.closer.positions[self.closer.driven]
+        self.rng = np.random.default_rng(0)
+        slides = np.array([self.linkage.joints[n].type == "prismatic" for n in self.actuated])
+        self.reach = np.where(slides, 0.03 * np.abs(self.start), 0.2)
+        rate, phase = self.rng.uniform(0.5, 1.5, (2, len(self.start))) * 2 * math.pi
         seconds = np.arange(1000)[:, None] * 1e-3
-        path = start + reach * (np.sin(rate * seconds + phase) - np.sin(phase))
-        path = np.vstack([path, path[::-1]])
-        closer.close(start)
+        path = self.start + self.reach * (np.sin(rate * seconds + phase) - np.sin(phase))
+        self.path = np.vstack([path, path[::-1]])
+        self.n = 0
 
-        def steps(closer: LoopCloser = closer, path: Any = path) -> None:
-            closer.follow(path)
+    def steps(self) -> None:
+        """The whole path in a compiled loop."""
+        self.closer.follow(self.path)
 
-        def calls(closer: LoopCloser = closer, path: Any = path) -> None:
-            for row in path[:200]:
-                closer.close(row)
-            closer.follow(path[199::-1])
+    def calls(self, count: int) -> None:
+        """The next positions of the path, each by a call from Python."""
+        for _ in range(count):
+            self.closer.close(self.path[self.n % len(self.path)])
+            self.n += 1
 
-        times = bench.interleave({"steps": steps, "calls": calls}, 9)
-        step = 1e6 * times["steps"].median / len(path)
-        call = (1e6 * times["calls"].median - 200 * step) / 200
-        # Random steps about the start: on one branch, the same actuators give the same posture.
-        home = closer.close(start).positions
-        for _ in range(random // 1000 // len(ROBOTS)):
-            walk = start + reach * rng.uniform(-0.5, 0.5, (1000, len(start)))
-            taken += closer.follow(walk)[1]
-            back = closer.close(start)
+    def wander(self, steps: int) -> tuple[int, int]:
+        """Random steps about the start: how many were taken, and how often the branch changed.
+
+        On one branch, the same motors give the same posture.
+        """
+        home, taken, changed = self.closer.close(self.start).positions, 0, 0
+        for _ in range(steps // 1000):
+            walk = self.start + self.reach * self.rng.uniform(-0.5, 0.5, (1000, len(self.start)))
+            taken += self.closer.follow(walk)[1]
+            back = self.closer.close(self.start)
             changed += int(np.abs(back.positions - home).max() > 1e-6)
-        state = closer.close(start)
-        freedoms = len(closer.names)
-        rows.append((name, freedoms, len(actuated), step, call, state.margin, state.residual))
+        return taken, changed
+
+
+def _closer(bench: Bench) -> dict[str, Walk]:
+    """Steps of the loop closer at 1 kHz along smooth motions, and random ones back and forth."""
+    walks = {name: Walk(name) for name in ROBOTS}
+    rows, random, taken, changed = [], 20_000 if bench.quick else 1_000_000, 0, 0
+    for name, walk in walks.items():
+        walk.calls(len(walk.path))
+        times = bench.interleave({"steps": walk.steps, "calls": lambda w=walk: w.calls(200)}, 9)
+        step = 1e6 * times["steps"].median / len(walk.path)
+        call = 1e6 * times["calls"].median / 200
+        made, other = walk.wander(-(-random // len(ROBOTS) // 1000) * 1000)
+        taken, changed = taken + made, changed + other
+        state = walk.closer.close(walk.start)
+        freedoms = len(walk.closer.names)
+        rows.append((name, freedoms, len(walk.actuated), step, call, state.margin, state.residual))
         if name == "biped":
             bench.result("closer_us_biped", step, "us", "per step in a compiled loop; floor 10")
             bench.result("closer_call_us_biped", call, "us", "per call from Python; floor 15")
@@ -229,6 +247,57 @@ def _closer(bench: Bench) -> None:
     )
     bench.result("closer_random_steps", taken, "", "steps of up to 0.2 rad")
     bench.result("closer_branch_changes", changed, "", "floor 0")
+    return walks
+
+
+def _closer_peers(bench: Bench, walks: dict[str, Walk]) -> None:
+    """The same paths in pinocchio and, with --peers, in placo; one call from Python per step."""
+    needed = ["placo", "pin", "numpy", "scipy"]
+    python = peer_python(bench, "closer", needed) if bench.peers else Path(sys.executable)
+    plain = {}
+    for name, walk in walks.items():
+        solver = Solver(walk.linkage.flattened(), "flat_structured")
+        of = solver.compiled.bodies
+        motors = [of.freedom_body[of.dof_of[n]] for n in walk.actuated]
+        plain[name] = {**_plain(solver), "motors": motors, "path": walk.path.tolist()}
+    count = 50 if bench.quick else 200
+    ratios: dict[str, dict[str, float]] = {"pinocchio": {}, "placo": {}}
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder, "robots.json")
+        data.write_text(json.dumps(plain))
+        with subprocess.Popen(
+            [python, str(Path(__file__).parent / "peers_closer.py"), str(data)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=plain_environment(),
+        ) as process:  # fmt: skip
+            notes: dict[str, str] = json.loads(_line(process))
+            for robot, walk in walks.items():
+                walk.n = 0
+                times: dict[str, list[float]] = {name: [] for name in ("ours", *notes)}
+                left = dict.fromkeys(notes, 0.0)
+                for k in range(4 if bench.quick else 9):
+                    start = time.perf_counter()
+                    walk.calls(count)
+                    times["ours"] += [(time.perf_counter() - start) / count] if k else []
+                    for name in notes:
+                        print(name, robot, count, file=process.stdin, flush=True)
+                        answer = json.loads(_line(process))
+                        times[name] += [answer["seconds"] / count] if k else []
+                        left[name] = max(left[name], answer["left"])
+                ours = Sample(tuple(times["ours"]))
+                for name in notes:
+                    ratio = ours.ratio(Sample(tuple(times[name])))
+                    rows.append(
+                        (robot, name, 1e6 * float(np.median(times[name])), ratio, left[name])
+                    )
+                    ratios[name][robot] = ratio
+            if process.stdin:
+                process.stdin.close()
+    bench.table("closing loops elsewhere", ("robot", "program", "us", "times ours", "left"), rows)
+    for name, floor in (("pinocchio", 6), ("placo", 2)):
+        found = ratios[name].values()
+        note = f"{notes[name]}; floor {floor}" if found else "0: not measured; use --peers"
+        bench.result(f"closer_ratio_{name}_min", min(found, default=0.0), "", note)
 
 
 def _service(bench: Bench) -> None:
@@ -279,6 +348,76 @@ def _service(bench: Bench) -> None:
     bench.result("solve_service_ms", 1e3 * times["node"].median, "ms", "tower of 15 blocks")
     ratio = times["echo"].ratio(times["node"])
     bench.result("solve_service_ratio", ratio, "", "hier_ik/solve / empty node; floor 2.5")
+
+
+def _closer_node(bench: Bench) -> None:
+    """The node loop_closer with the biped of the demo: a message of its motors each millisecond."""
+    import rclpy
+    from builtin_interfaces.msg import Time
+    from rclpy.executors import SingleThreadedExecutor
+    from sensor_msgs.msg import JointState
+
+    from kin_core.loop import PeriodicLoop
+    from kin_ros.qos import SENSOR, STATE
+
+    robot = Path(__file__).parents[1] / "launch" / "robots" / "biped.urdf"
+    closer = LoopCloser(linkage_from_file(robot))
+    start = closer.positions[closer.driven]
+    names, count = list(closer.actuated), 3000 if bench.quick else 60_000
+    runs = [
+        sys.executable, "-c",
+        "import sys; from hier_ik.closer_node import main; sys.exit(main())",
+        "--ros-args", "-p", f"linkage_file:={robot}",
+    ]  # fmt: skip
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    node = rclpy.create_node("bench_closer", context=context)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    publisher = node.create_publisher(JointState, "actuated_joint_states", STATE)
+    sent, heard = np.full((2, count), np.nan)
+
+    def hear(message: JointState) -> None:
+        heard[message.header.stamp.sec] = time.perf_counter()
+
+    node.create_subscription(JointState, "joint_states", hear, SENSOR)
+    tick = iter(range(count))
+
+    def send() -> None:
+        k = next(tick, None)
+        if k is not None:
+            angle = 2 * math.pi * 1e-3 * k
+            position = start + 0.1 * (math.sin(angle))
+            message = JointState(name=names, position=position, velocity=np.zeros(len(names)))
+            message.header.stamp = Time(sec=k, nanosec=1)
+            sent[k] = time.perf_counter()
+            publisher.publish(message)
+
+    process = subprocess.Popen(runs)
+    loop = PeriodicLoop(1e-3, send, on_error=lambda error: bench.say(str(error)))
+    try:
+        end = time.monotonic() + 300.0
+        while publisher.get_subscription_count() == 0 and time.monotonic() < end:
+            executor.spin_once(0.1)
+        time.sleep(2.0)
+        loop.start()
+        while np.isnan(sent[-1]) and time.monotonic() < end:
+            executor.spin_once(0.1)
+        for _ in range(100):
+            executor.spin_once(0.01)
+    finally:
+        loop.stop()
+        process.terminate()
+        process.wait(10.0)
+        executor.shutdown()
+        context.try_shutdown()
+    took, answered = heard - sent, int(np.isfinite(heard).sum())
+    rate = answered / (np.nanmax(heard) - np.nanmin(sent))
+    late = count - int((took <= 5e-3).sum())
+    bench.result("closer_node_rate_hz", float(rate), "Hz", f"{answered} of {count} answered")
+    bench.result("closer_node_late", late, "", "not answered within 5 ms, of those sent at 1 kHz")
+    p50, p99 = (1e3 * float(np.nanpercentile(took, p)) for p in (50, 99))
+    bench.result("closer_node_ms", p50, "ms", f"from message to full state; p99 {p99:.2f}")
 
 
 def _peers(bench: Bench) -> None:

@@ -26,6 +26,8 @@ from typing import Any
 
 import numpy as np
 
+from kin_core.texts import lined_up
+
 __all__ = ["Bench", "Result", "Sample", "machine", "peer_python", "plain_environment"]
 
 _PACKAGES = ("numpy", "numba", "scipy", "ros-rclpy", "cupy-cuda13x", "pin")
@@ -165,17 +167,8 @@ class Bench:
 
     def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         """Print a table."""
-        cells = [[_cell(c) for c in row] for row in rows]
-        widths = [
-            max(len(h), *(len(row[i]) for row in cells)) if cells else len(h)
-            for i, h in enumerate(header)
-        ]
-        self.say("")
-        self.say(title)
-        self.say("  ".join(h.ljust(w) for h, w in zip(header, widths, strict=True)).rstrip())
-        self.say("  ".join("-" * w for w in widths))
-        for row in cells:
-            self.say("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip())
+        lines = lined_up(header, [[_cell(c) for c in row] for row in rows])
+        self.say("\n".join(["", title, *lines]))
 
     @contextlib.contextmanager
     def chart(self, name: str, **subplots: Any) -> Iterator[Any]:

@@ -23,6 +23,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 import numpy as np
 import scipy.linalg
+from scipy.spatial.transform import Rotation
 
 DAMPING = 1e-8
 
@@ -32,21 +33,10 @@ def text(values):
     return " ".join(repr(float(v)) for v in values)
 
 
-def quaternion(R):
-    """(w, x, y, z) of a rotation matrix (Shepperd: the largest component first)."""
-    q = np.array(
-        [
-            1 + R[0, 0] + R[1, 1] + R[2, 2],
-            1 + R[0, 0] - R[1, 1] - R[2, 2],
-            1 - R[0, 0] + R[1, 1] - R[2, 2],
-            1 - R[0, 0] - R[1, 1] + R[2, 2],
-        ]
-    )
-    x, y, z = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
-    xy, xz, yz = R[0, 1] + R[1, 0], R[0, 2] + R[2, 0], R[1, 2] + R[2, 1]
-    k = int(np.argmax(q))
-    q = np.array([[q[0], x, y, z], [x, q[1], xy, xz], [y, xy, q[2], yz], [z, xz, yz, q[3]]][k])
-    return q / np.linalg.norm(q)
+def place(T):
+    """A transform as MJCF has it."""
+    w_last = Rotation.from_matrix(T[:3, :3]).as_quat()
+    return {"pos": text(T[:3, 3]), "quat": text(np.roll(w_last, 1))}
 
 
 class Tower:
@@ -84,13 +74,7 @@ class Tower:
             e = SubElement(robot, "joint", name=name, type=kind)
             SubElement(e, "parent", link=parent)
             SubElement(e, "child", link=child)
-            R = T[:3, :3]
-            flat = math.hypot(R[0, 0], R[1, 0])
-            rpy = (
-                math.atan2(R[2, 1], R[2, 2]) if flat > 1e-9 else math.atan2(-R[1, 2], R[1, 1]),
-                math.atan2(-R[2, 0], flat),
-                math.atan2(R[1, 0], R[0, 0]) if flat > 1e-9 else 0.0,
-            )
+            rpy = Rotation.from_matrix(T[:3, :3]).as_euler("xyz")
             SubElement(e, "origin", xyz=text(T[:3, 3]), rpy=text(rpy))
             SubElement(e, "axis", xyz="0 0 1")
             SubElement(e, "limit", lower="-100", upper="100", effort="1", velocity="100")
@@ -112,16 +96,13 @@ class Tower:
         SubElement(root, "compiler", angle="radian")
         nodes = [SubElement(root, "worldbody")]
         for i, b in enumerate(self.bodies[1:], 1):
-            place = {"pos": text(b["T"][:3, 3]), "quat": text(quaternion(b["T"]))}
-            e = SubElement(nodes[b["parent"]], "body", name=f"b{i}", **place)
+            e = SubElement(nodes[b["parent"]], "body", name=f"b{i}", **place(b["T"]))
             SubElement(e, "inertial", pos="0 0 0", mass="1", diaginertia="1 1 1")
             SubElement(e, "joint", type="hinge" if b["kind"] == 1 else "slide", axis="0 0 1")
             nodes.append(e)
         for i, c in enumerate(self.closures):
             for side, end in (("a", "A"), ("b", "B")):
-                T = c[end]
-                place = {"pos": text(T[:3, 3]), "quat": text(quaternion(T))}
-                SubElement(nodes[c[side]], "site", name=f"{side}{i}", **place)
+                SubElement(nodes[c[side]], "site", name=f"{side}{i}", **place(c[end]))
         return tostring(root, encoding="unicode")
 
 

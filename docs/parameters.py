@@ -19,6 +19,7 @@ NODES = (
     ("gpu_kinematics", "gpu_kinematics.parameters:GpuKinematicsParameters", "delta.md"),
     ("continuum_ik", "continuum_ik.node:ContinuumParameters", "continuum.md"),
     ("hier_ik", "hier_ik.node:HierParameters", "hier.md"),
+    ("loop_closer", "hier_ik.parameters:CloserParameters", "hier.md"),
     ("robot_states", "kin_ros.robot_state_node:RobotStateParameters", "doors.md"),
     ("stack_monitor", "kin_monitor.parameters:MonitorParameters", "dashboard.md"),
     ("dashboard", "kin_dashboard.parameters:DashboardParameters", "dashboard.md"),

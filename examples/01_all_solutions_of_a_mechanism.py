@@ -1,4 +1,4 @@
-"""All configurations of closed mechanisms, with a proof that none is missing.
+"""All configurations of closed mechanisms, and all paths of an arm, with proofs.
 
 Start the stack with ./kinstack up, then in another terminal:
 
@@ -9,12 +9,13 @@ It needs nothing of kinstack but its messages and visitor.py beside it.
 
 import math
 
-from kin_interfaces.srv import SolveAllIK, SolveManifold
+from geometry_msgs.msg import Point, Pose
+from kin_interfaces.srv import SolveAllIK, SolveManifold, SolvePath
 from visitor import visit
 
 
 def solve(stack):
-    """A Bennett linkage, all of its motion; and a Puma arm, all of its postures."""
+    """A Bennett linkage, all of its motion; a Puma arm, all of its postures and paths."""
     request = SolveManifold.Request(timeout=30.0)
     request.problem.mechanism = "bennett"
     answer = stack.ask(SolveManifold, "kin_solvers/solve_manifold", request)
@@ -34,7 +35,8 @@ def solve(stack):
     )
 
     request = SolveAllIK.Request(arm="puma560", timeout=30.0)
-    position, orientation = request.pose.position, request.pose.orientation
+    pose = request.target.pose  # in the base of the arm: the header names no frame
+    position, orientation = pose.position, pose.orientation
     position.x, position.y, position.z = 0.4, 0.15, 0.3
     orientation.w = 1.0
     answer = stack.ask(SolveAllIK, "kin_solvers/solve_all_ik", request)
@@ -47,6 +49,17 @@ def solve(stack):
         row = answer.positions[k * joints : (k + 1) * joints]
         proven = "proven" if answer.certified[k] else "not proven"
         print("  " + " ".join(f"{math.degrees(q):8.2f}" for q in row) + f"   {proven}")
+
+    path = SolvePath.Request(timeout=30.0)
+    path.problem.arm, path.problem.max_step = "puma560", 0.005
+    path.problem.seed = list(answer.positions[:joints])
+    end = Point(x=position.x, y=-position.y, z=position.z)
+    path.problem.waypoints = [pose, Pose(position=end, orientation=orientation)]
+    found = stack.ask(SolvePath, "kin_solvers/solve_path", path, refused_is_fine=True)
+    print(f"\nOn a line to y = {end.y} m: {found.status.message}")
+    for k in range(found.tree.branch_count):
+        places = found.tree.begin_places[k], found.tree.end_places[k]
+        print(f"  branch {k}: pose {places[0]:.2f} to {places[1]:.2f}")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pathlib import Path
 import rclpy
 from kin_interfaces.msg import SolveStatus
 from kin_interfaces.srv import SolveAllIK
+from moveit_msgs.srv import GetCartesianPath
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 from visitor import visit
@@ -34,7 +35,7 @@ def solve(stack):
     publisher = stack.node.create_publisher(String, topic, latched)
     publisher.publish(String(data=stack.options.urdf.read_text()))
     request = SolveAllIK.Request(tip_link=stack.options.tip, timeout=30.0)
-    position, orientation = request.pose.position, request.pose.orientation
+    position, orientation = request.target.pose.position, request.target.pose.orientation
     position.x, position.y, position.z = stack.options.xyz
     # The tip leans over by 1.2 rad about y.
     orientation.y, orientation.w = math.sin(0.6), math.cos(0.6)
@@ -51,6 +52,20 @@ def solve(stack):
     for k in range(answer.count):
         row = answer.positions[k * joints : (k + 1) * joints]
         print("  ".join(f"{q:8.4f}" for q in row))
+
+    # From the first of them 5 cm up, the way MoveIt asks.
+    line = GetCartesianPath.Request(link_name=stack.options.tip, max_step=0.005)
+    line.start_state.joint_state.name = list(answer.joints)
+    line.start_state.joint_state.position = list(answer.positions[:joints])
+    position.z += 0.05
+    line.waypoints = [request.target.pose]
+    path = stack.ask(GetCartesianPath, "kin_solvers/compute_cartesian_path", line)
+    points = path.solution.joint_trajectory.points
+    took = points[-1].time_from_start
+    print(
+        f"5 cm up: {100 * path.fraction:.0f} % in {len(points)} points and "
+        f"{took.sec + took.nanosec / 1e9:.1f} s {path.error_code.message}"
+    )
 
 
 if __name__ == "__main__":

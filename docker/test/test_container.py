@@ -469,6 +469,8 @@ def test_the_ros_image_starts_its_nodes_by_ros2_launch(engine, native_image):
             *("call", *READY, "{wait: 30.0}"),
         )
         assert yaml.safe_load(answer.stdout)["ready"] is True
+        inside = running.execute("kinstack", "call", *READY, "{wait: 30.0}")
+        assert yaml.safe_load(inside.stdout)["ready"] is True
         assert running.stop(20) == 0
     words = ("ros2", "launch", "kin_bringup", "full_stack.launch.xml", "-s")
     assert "namespace" in once(engine, native_image, *words).stdout
@@ -520,7 +522,8 @@ def test_compose_two_hosts(engine, compose):
     far = ("/control/stack_monitor/check_ready", READY[1], "{wait: 30.0}")
     solvers, control = (Container(engine, name) for name in names.values())
     assert yaml.safe_load(solvers.kinstack("call", *far).stdout)["ready"] is True
-    request = "{arm: puma560, pose: {position: {x: 0.4, y: 0.15, z: 0.3}, orientation: {w: 1.0}}}"
+    pose = "{position: {x: 0.4, y: 0.15, z: 0.3}, orientation: {w: 1.0}}"
+    request = f"{{arm: puma560, target: {{pose: {pose}}}}}"
     kind = "kin_interfaces/srv/SolveAllIK"
     solved = control.kinstack("call", "/kin_solvers/solve_all_ik", kind, request)
     assert yaml.safe_load(solved.stdout)["status"]["code"] == 0

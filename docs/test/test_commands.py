@@ -185,6 +185,7 @@ def at_once(request, count, action, *arguments):
     """Begin ``action`` for each parameter of the tests that use this fixture; futures of it."""
     tests = [item for item in request.session.items if request.fixturename in item.fixturenames]
     wanted = [next(iter(item.callspec.params.values())) for item in tests]
+    wanted.sort(key=lambda one: -sum(c.page == one for c in RUN))  # the longest page first
     make_folder = request.getfixturevalue("tmp_path_factory").mktemp
     with ThreadPoolExecutor(count) as pool:
         yield {one: pool.submit(action, one, make_folder("at_once"), *arguments) for one in wanted}

@@ -16,7 +16,7 @@ SCRIPTS = sorted(FOLDER.glob("[0-9]*.py"))
 
 #: ROS itself, messages and what stands beside the script; nothing of kinstack but its interfaces.
 STANDARD = {"rclpy", "visitor", "control_msgs", "geometry_msgs", "moveit_msgs", "sensor_msgs"}
-STANDARD |= {"std_msgs", "tf2_msgs", "trajectory_msgs"}
+STANDARD |= {"action_msgs", "std_msgs", "tf2_msgs", "trajectory_msgs"}
 ALLOWED = {"kin_interfaces", *STANDARD}
 
 

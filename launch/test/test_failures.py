@@ -154,7 +154,7 @@ def test_what_names_a_file_can_be_set_only_at_the_start(kind):
 @pytest.mark.node
 @pytest.mark.parametrize("kind", NODES, ids=lambda kind: kind.__name__)
 def test_each_of_its_loops_is_killed_and_found_out(ros, kind, monkeypatch):
-    monkeypatch.setattr("kin_ros.diagnostics._SHOWN", 1e9)  # until all of it has been seen
+    monkeypatch.setattr("kin_ros.diagnostics.SHOWN", 1e9)  # until all of it has been seen
     node = ros.add(kind, NODES[kind])
     if kind is not StackMonitor:
         ros.add(StackMonitor)
@@ -208,7 +208,7 @@ def test_each_of_its_loops_is_killed_and_found_out(ros, kind, monkeypatch):
         last = [s for array in diagnoses[-3:] for s in array.status if s.name == full]
         return last and "Killed" not in last[-1].message
 
-    monkeypatch.setattr("kin_ros.diagnostics._SHOWN", 0.0)
+    monkeypatch.setattr("kin_ros.diagnostics.SHOWN", 0.0)
     for guarded in all_of_them:
         if guarded not in selves:
             node.recovered(guarded.what)  # as the next message would do

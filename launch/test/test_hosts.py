@@ -132,7 +132,7 @@ def launched(host, environment, discovery, words):
         with suppress(psutil.NoSuchProcess):
             process.terminate()
         process.wait(60)
-        _, alive = psutil.wait_procs(family, timeout=10)
+        _, alive = psutil.wait_procs(family, timeout=60.0)
         assert not alive
 
 
@@ -267,5 +267,5 @@ def test_the_hosts_leave_nothing_behind():
         names = made.one.run("ip", "-o", "link").stdout
         assert "cable0" in names
         pids = (made.one.pid, made.two.pid)
-    wait_until(lambda: not any(psutil.pid_exists(pid) for pid in pids), 10.0, "the holders to end")
+    wait_until(lambda: not any(psutil.pid_exists(pid) for pid in pids), 60.0, "the holders to end")
     assert set(os.listdir("/sys/class/net")) == before

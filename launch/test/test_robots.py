@@ -8,7 +8,10 @@ import yaml
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import JointState
 
+from hier_ik.demo import CircleDemo
+from hier_ik.loop_closer import LoopCloser
 from hier_ik.solver import Solver
+from hier_ik.sources import linkage_from_file
 from hier_ik.tower import tower
 from hier_ik.urdf import load_urdf_linkage
 from kin_core.urdf import load_closures, load_urdf
@@ -156,6 +159,51 @@ def test_the_tower_and_its_closures_are_a_linkage():
     linkage = load_urdf_linkage(FOLDER / "tower.urdf", FOLDER / "tower.closures.yaml")
     assert len(linkage.closure_joints()) == 30
     assert Solver(linkage).solve(tolerance=1e-9).closure_residual < 1e-8
+
+
+@pytest.mark.parametrize(("name", "freedoms", "motors"), [("biped", 28, 12), ("head", 21, 6)])
+def test_the_motors_of_closed_loop_robots_determine_them_and_their_goals_are_followed(
+    name, freedoms, motors
+):
+    """One turn of the demo: goals met, loops closed, limits kept, and tf has the links there."""
+    linkage = linkage_from_file(FOLDER / f"{name}.urdf")
+    closer = LoopCloser(linkage)
+    assert (len(closer.names), len(closer.actuated)) == (freedoms, motors)
+    assert closer.margin > 0.05
+    solver, demo = Solver(linkage), CircleDemo(0.0)
+    assert solver.solve(tolerance=1e-9).iterations <= 3
+    before = solver.values()
+    for k in range(120):
+        demo.move(solver, k * 0.05, 0.5, 6.0)
+        solution = solver.solve(tolerance=1e-7, max_iterations=50)
+        assert solution.success, solution.message
+        for joint, q in solution.values.items():
+            assert (linkage.joints[joint].lower <= q).all(), joint
+            assert (q <= linkage.joints[joint].upper).all(), joint
+    moved = max(abs(solution.values[j] - q).max(initial=0.0) for j, q in before.items())
+    assert moved > 0.01
+    values = {joint: float(q[0]) for joint, q in solution.values.items() if len(q) == 1}
+    buffer = placed(URDFS[name], values)
+    for goal in solver.linkage.goals.values():
+        found = buffer.lookup(f"{name}_base", goal.link)
+        np.testing.assert_allclose(found, goal.target, atol=1e-6)
+    # The loop closer comes to the same posture from the motors alone.
+    state = closer.close([values[motor] for motor in closer.actuated])
+    np.testing.assert_allclose(
+        state.positions, [values[joint] for joint in closer.names], atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("name", ["biped", "head"])
+def test_another_linkage_is_one_argument(name, tmp_path):
+    frames, shown = frames_of(linkage=name)
+    assert frames["hier_ik"] == URDFS[name].root
+    assert name in shown["robots"]
+    assert "tower" not in shown["robots"]
+    file = tmp_path / "mine.urdf"
+    file.write_text((FOLDER / f"{name}.urdf").read_text())
+    _, shown = frames_of(linkage=str(file))
+    assert str(file) in shown["robots"]
 
 
 @pytest.mark.parametrize("name", [name for name, one in ROBOTS.items() if "home" in one])

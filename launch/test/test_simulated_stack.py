@@ -118,5 +118,5 @@ def test_examples_in_a_namespace(simulated):
 def test_the_end_is_clean(simulated):
     family = simulated.process.children(recursive=True)
     assert simulated.stop() == 0, simulated.log.read_text()[-3000:]
-    _, alive = psutil.wait_procs(family, timeout=20.0)
+    _, alive = psutil.wait_procs(family, timeout=60.0)
     assert not alive

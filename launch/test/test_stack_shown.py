@@ -142,6 +142,7 @@ def eager(graph):
 def test_the_policy_is_what_the_nodes_use_and_no_more(graph):
     policy = read_policy((ROOT / "docker" / "security" / "policy.xml").read_text())
     graph.listen(TFMessage, "/tf")  # so that who shows robots listens to their joints
+    del policy["/loop_closer"]  # not in the full stack; its own test holds it to its policy
     for full, (_, allowed) in policy.items():
         name = full.rsplit("/", 1)[-1]
 
@@ -242,7 +243,7 @@ def test_every_link_of_every_robot_is_in_tf(graph):
     fixed = graph.listen(TFMessage, "/tf_static", LATCHED)
     moving = graph.listen(TFMessage, "/tf", 100)
     texts = {topic: graph.listen(String, topic, LATCHED) for topic in descriptions()}
-    wait_until(lambda: fixed and all(texts.values()), 20.0, "descriptions")
+    wait_until(lambda: fixed and all(texts.values()), 60.0, "descriptions")
     robots = [load_urdf(heard[-1].data) for heard in texts.values()]
     assert len(robots) >= 3
 
@@ -259,7 +260,7 @@ def test_every_link_of_every_robot_is_in_tf(graph):
                 found.append(link)
         return found
 
-    wait_until(lambda: not lost(), 20.0, "links in tf")
+    wait_until(lambda: not lost(), 60.0, "links in tf")
 
 
 # The page ------------------------------------------------------------------------------------
@@ -429,6 +430,17 @@ TOLD = {
 }
 
 
+def coloured(pixels):
+    """Which pixels of the scene, left of the controls, are not grey."""
+    return (pixels.max(axis=2) - pixels.min(axis=2))[:, :850] > 60
+
+
+def settle_for_pictures(seconds):
+    """Let the camera and motions come to rest where pictures are kept."""
+    if PICTURES:
+        time.sleep(seconds)
+
+
 @in_browser
 @pytest.mark.parametrize("panel", PANELS, ids=KEYS)
 def test_every_panel_renders(graph, browser, panel):
@@ -442,26 +454,29 @@ def test_every_panel_renders(graph, browser, panel):
         wait_until(lambda: drawn.manifold is not None, 60.0, "a manifold")
     wait_until(lambda: any(len(m) for m in drawn.scenes.values()), 60.0, "markers")
     browser.page.get_by_text(TOLD[panel.key]).locator("visible=true").first.wait_for()
-    time.sleep(1.0)  # the camera and two redraws
-    pixels = browser.picture(panel.key.lower())
-    scene = pixels[:, :850]
-    coloured = (scene.max(axis=2) - scene.min(axis=2) > 60).sum()
-    assert coloured > 300, "nothing coloured in the scene"
+    settle_for_pictures(1.0)  # the camera and two redraws
+    wait_until(
+        lambda: coloured(browser.picture(panel.key.lower())).sum() > 300,
+        60.0,
+        "something coloured in the scene",
+    )
     # State and diagnostics are there whatever is shown, without scrolling.
     for words in ("ft_controller", "continuum_ik", "Diagnostics: "):
         found = browser.page.get_by_text(words).locator("visible=true").first
-        place = wait_until(found.bounding_box, 20.0, words)  # none while it is replaced
+        place = wait_until(found.bounding_box, 60.0, words)  # none while it is replaced
         assert place["y"] + place["height"] < 720
 
 
 @in_browser
 def test_the_overview_shows_all_places(browser):
     browser.show("All")
-    time.sleep(1.5)
-    pixels = browser.picture("all")
-    coloured = (pixels.max(axis=2) - pixels.min(axis=2))[:, :850] > 60
-    columns = np.array_split(coloured.any(axis=0), 5)
-    assert sum(bool(column.any()) for column in columns) >= 4
+    settle_for_pictures(1.5)
+
+    def shown():
+        columns = np.array_split(coloured(browser.picture("all")).any(axis=0), 5)
+        return sum(bool(column.any()) for column in columns)
+
+    wait_until(lambda: shown() >= 4, 60.0, "four places with something in them")
 
 
 @in_browser
@@ -496,17 +511,19 @@ def test_the_slider_walks_the_real_linkage_along_its_curve(graph, browser):
     drawn = graph.listen(MarkerArray, "/kin_solvers/linkage")
     slider = browser.page.get_by_role("slider").locator("visible=true").last
     slider.focus()
+    before = view.curve.value
     for _ in range(5):
         browser.page.keyboard.press("ArrowRight")
         browser.frames(1)
-    wait_until(lambda: shown, 20.0, "a chosen configuration")
+    # All five: a late one would move the slider again below.
+    wait_until(lambda: view.curve.value > before + 0.009, 60.0, "five steps of the slider")
+    wait_until(lambda: shown, 60.0, "a chosen configuration")
     assert list(shown[-1].name) == list(panel.manifold.variables)
-    wait_until(lambda: drawn, 20.0, "the linkage at it")
+    wait_until(lambda: drawn, 60.0, "the linkage at it")
     view.curve.value = 0.18  # where the linkage is not flat
-    wait_until(lambda: abs(shown[-1].position[0] - panel.curve[0][0]) > 0.3, 20.0, "a way along it")
-    if PICTURES:
-        time.sleep(2.5)  # the page is redrawn once a second here
-        browser.frames(8)
+    wait_until(lambda: abs(shown[-1].position[0] - panel.curve[0][0]) > 0.3, 60.0, "a way along it")
+    settle_for_pictures(2.5)  # the page is redrawn once a second here
+    browser.frames(8 if PICTURES else 1)
     browser.picture("cuik")
 
 
@@ -538,7 +555,7 @@ def test_buttons_break_and_heal_real_processors(graph, browser):
             lambda: seen[-1].processors[0].state != FtProcessor.WORKING, 30.0, f"{word} to work"
         )
         if word == "Stop":
-            time.sleep(1.0)
+            settle_for_pictures(1.0)
             browser.picture("arm")
         # The others go on, and so does the arm.
         settle(
@@ -563,7 +580,7 @@ def test_a_batch_of_delta_robots_is_solved_from_the_page(graph, browser):
     wait_until(lambda: panel.last is not None, 30.0, "an answer")
     assert panel.last[0] == 100_000
     heading(browser, "Last batch").wait_for()
-    time.sleep(0.5)
+    settle_for_pictures(0.5)
     browser.picture("delta")
 
 
@@ -619,7 +636,7 @@ def test_a_drag_moves_a_plate_of_the_real_tower(graph, browser):
     wait_until(lambda: "P6" in panel.grips, 60.0, "the plates")
     session = graph.dashboard.page.sessions[0]
     session.view_of("Tower").link.value = "P6"
-    wait_until(lambda: panel.handle.visible, 20.0, "the handle")
+    wait_until(lambda: panel.handle.visible, 60.0, "the handle")
     seen = graph.listen(MarkerArray, "/hier_ik/markers")
     asked = graph.listen(HierGoal, "/hier_ik/goal")
 
@@ -639,12 +656,16 @@ def test_a_drag_moves_a_plate_of_the_real_tower(graph, browser):
     with browser.small(session):
         held = hold()  # the page took its time, and the motion may have begun again
         panel.handle.let_go()
-        time.sleep(1.5)  # the handle goes to the plate
+        wait_until(
+            lambda: np.abs(panel.handle.position - panel.scale * panel.grips["P6"]).max() < 5e-3,
+            60.0,
+            "the handle to go to the plate",
+        )
+        browser.frames(3)
         heard = len(asked)
         drag_arrow(browser, session, panel, 0, (24.0, 0.0), lambda: len(asked) > heard)
-        time.sleep(0.5)
+    wait_until(lambda: asked[-1].target.position.x > held + 0.1, 60.0, "the end of the drag")
     assert (asked[-1].link, asked[-1].kind) == ("P6", "position")
-    assert asked[-1].target.position.x > held + 0.1
 
     def follows():
         plate = next((m for m in seen[-1].markers if m.text == "P6"), None) if seen else None
@@ -715,7 +736,8 @@ def test_a_phone_shows_it_without_scrolling_sideways(graph, chromium):
     phone = Browser(chromium, graph.dashboard.page.address, (390, 844), touch=True)
     try:
         wait_until(lambda: graph.dashboard.page.sessions, 30.0, "a session")
-        time.sleep(1.0)
+        settle_for_pictures(1.0)
+        phone.frames(10)
         wide = phone.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert wide <= 0
         phone.picture("phone")

@@ -8,20 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from continuum_ik import layout as m
 from continuum_ik.continuation import curvature
-from continuum_ik.equations import (
-    choose_steps,
-    solve_linear,
-)
-from continuum_ik.path import exchange_rules, load
-from continuum_ik.rod import (
-    KERNEL,
-    LENGTH,
-    P_X,
-    Array,
-    shoot,
-)
+from continuum_ik.equations import choose_steps, solve_linear, unit
+from continuum_ik.layout import PLATFORM, SOLVER, STEPS_MAX, duplicate, record
+from continuum_ik.path import linearise, load
+from continuum_ik.rod import KERNEL, LANES, LENGTH, MX, NX, RODS, Array, Record, shoot
 from continuum_ik.stability import conjugate_points, linear_model
 
 
@@ -51,41 +42,34 @@ class Analysis:
 
 
 @njit(**KERNEL)
-def fold_margin(w: Array) -> float:
+def fold_margin(w: Record) -> float:
     """Return the smallest singular value of the scaled equations, by the factors at hand.
 
     The inverse is written out column by column, and its largest singular value found by power
-    iteration. Destroys RESIDUAL and DELTA.
+    iteration. Destroys residual and delta.
     """
-    L, EI = w[m.LENGTH_TYPICAL], w[m.EI_TYPICAL]
-    s_force, s_moment = EI / (L * L), EI / L
     inverse = np.empty((36, 36))
     for column in range(36):
-        for k in range(m.RESIDUAL, m.PLATFORM_RESIDUAL + 8):
-            w[k] = 0.0
-        if column < 30:
-            row = column // 6
-            w[m.RESIDUAL + 8 * row + column % 6] = L if row < 3 else 1.0
+        row, i = column // 6, column % 6
+        w.residual[:] = 0.0
+        if row == PLATFORM:
+            w.residual[row, i] = unit(w, NX if i < 3 else MX)
         else:
-            w[m.PLATFORM_RESIDUAL + column - 30] = s_force if column < 33 else s_moment
+            w.residual[row, i] = w.L if row < 3 else 1.0
         solve_linear(w)
         for u in range(6):
-            scale = 1.0 / (s_force if u < 3 else (s_moment if u < 5 else L))
-            for i in range(m.RODS):
-                inverse[6 * u + i, column] = w[m.DELTA + 8 * u + i] * scale
+            for k in range(RODS):
+                inverse[6 * u + k, column] = w.delta[u, k] / unit(w, u)
     x = np.ones(36)
     y = np.empty(36)
     value, before = 0.0, -1.0
     for _ in range(200):
-        size = 0.0
         for r in range(36):
             s = 0.0
             for c in range(36):
                 s += inverse[r, c] * x[c]
             y[r] = s
-            size += s * s
-        for c in range(36):
-            x[c] = 0.0
+        x[:] = 0.0
         for r in range(36):
             for c in range(36):
                 x[c] += inverse[r, c] * y[r]
@@ -105,15 +89,32 @@ def fold_margin(w: Array) -> float:
 
 
 @njit(**KERNEL)
-def _largest_curvatures(w: Array, out: Array) -> None:
-    for i in range(m.RODS):
+def present_margin(state: Array) -> float:
+    """Return the fold margin at the last solution, or home, by quick differences."""
+    w = record(state)
+    load(w, w.answer if w.count > 0 else w.home)
+    return fold_margin(w) if linearise(w) else 0.0
+
+
+@njit(**KERNEL)
+def _largest_curvatures(w: Record, entry: Record, out: Array) -> None:
+    load(w, entry)
+    w.steps = min(STEPS_MAX, choose_steps(w, w.rules[w.fine].step_x2) + 4)
+    for i in range(RODS):
         out[i] = curvature(w, i)
 
 
-def analyse(w: Array, entry: int) -> Analysis:
+def _finely(state: Array) -> np.void:
+    """Return a copy of a solver as a record, with the fine rules in force."""
+    w: np.void = duplicate(state).view(SOLVER)[0]
+    w["fine"] = 1
+    return w
+
+
+def analyse(state: Array, name: str) -> Analysis:
     """Analyse the solution at an entry of a solver's array; works on a copy."""
-    w = m.duplicate(w)
-    exchange_rules(w)
+    w = _finely(state)
+    entry = w[name]
     J, by_wrench = np.empty((6, 6)), np.empty((6, 6))
     sound = linear_model(w, entry, J, by_wrench)
     margin = fold_margin(w) if sound else 0.0
@@ -123,12 +124,9 @@ def analyse(w: Array, entry: int) -> Analysis:
             compliance: Array = np.asarray(-np.linalg.solve(J, by_wrench), dtype=np.float64)
         except np.linalg.LinAlgError:
             stiffness, compliance = np.full((6, 6), np.nan), np.full((6, 6), np.nan)
-    n = np.stack([w[entry + 8 * k : entry + 8 * k + 6] for k in range(3)], axis=1)
-    bent = np.empty(6)
-    load(w, entry)
-    w[m.STEPS] = float(min(m.STEPS_MAX, choose_steps(w, m.STEP_X2) + 4))
-    _largest_curvatures(w, bent)
-    counts = np.zeros(6, dtype=np.int64)
+    bent = np.empty(RODS)
+    _largest_curvatures(w, entry, bent)
+    counts = np.zeros(RODS, dtype=np.int64)
     conjugate_points(w, counts)
     finite = bool(np.isfinite(stiffness).all())
     lowest = float(np.linalg.eigvalsh(0.5 * (stiffness + stiffness.T))[0]) if finite else -1.0
@@ -140,35 +138,34 @@ def analyse(w: Array, entry: int) -> Analysis:
         stable=sound and lowest > 0.0 and not counts.any(),
         conjugate_points=tuple(int(k) for k in counts),
         curvature=bent,
-        force=np.linalg.norm(n, axis=1),
+        force=np.linalg.norm(entry["y"][:3, :RODS], axis=0),
     )
 
 
 @njit(**KERNEL)
-def _shapes(w: Array, entry: int, out: Array) -> None:
-    """Fill out (6, points, 3) with places along the rods, base frame [m]."""
+def _places(w: Record, entry: Record, arcs: Array, out: Array) -> None:
+    """Fill out (6, points, 3) with the places at arc lengths (6, points) from the base [m].
+
+    Below the base, at negative ones, the rods are straight.
+    """
     load(w, entry)
-    steps = min(m.STEPS_MAX, choose_steps(w, m.STEP_X2) + 4)
-    points = out.shape[1]
-    for k in range(points):
-        part = k / (points - 1)
-        if k == 0:
-            for i in range(m.RODS):
-                for j in range(3):
-                    out[i, 0, j] = w[m.BASE + 8 * j + i]
-            continue
-        for i in range(m.LANES):
-            w[LENGTH + i] = w[entry + 40 + i] * part
-        shoot(w, m.Y, steps)
-        for i in range(m.RODS):
+    steps = min(STEPS_MAX, choose_steps(w, w.rules[w.fine].step_x2) + 4)
+    for k in range(arcs.shape[1]):
+        for i in range(LANES):
+            w.rods.y[LENGTH, i] = max(arcs[i % RODS, k], 1e-9)
+        shoot(w.rods, steps)
+        for i in range(RODS):
             for j in range(3):
-                out[i, k, j] = w[m.BASE + 8 * j + i] + w[P_X + 8 * j + i]
+                out[i, k, j] = w.base_holes[j, i]
+                if arcs[i, k] > 0.0:
+                    out[i, k, j] += w.rods.p[j, i]
+                elif j == 2:
+                    out[i, k, j] += arcs[i, k]
 
 
-def rod_shapes(w: Array, entry: int, points: int) -> Array:
-    """Return the centrelines (6, points, 3) at equal arc lengths, base frame [m]."""
-    out = np.empty((m.RODS, points, 3))
-    w = m.duplicate(w)
-    exchange_rules(w)
-    _shapes(w, entry, out)
+def rod_places(state: Array, name: str, arcs: Array) -> Array:
+    """Return places of the centrelines (6, points, 3) at arc lengths (6, points) [m]."""
+    out = np.empty((*arcs.shape, 3))
+    w = _finely(state)
+    _places(w, w[name], arcs, out)
     return out

@@ -10,8 +10,7 @@ from kin_interfaces.action import SweepWorkspace
 from kin_interfaces.srv import SolveContinuumFK, SolveContinuumIK
 
 from continuum_ik.details import Details
-from continuum_ik.layout import RODS
-from continuum_ik.robot import Load
+from continuum_ik.robot import RODS, Load
 from continuum_ik.rod import Array
 from continuum_ik.solver import Batch, FKBatch
 from continuum_ik.sweep import Sweep, draw_sweep

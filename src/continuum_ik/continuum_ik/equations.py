@@ -27,77 +27,20 @@ import math
 import numpy as np
 from numba import njit
 
-from continuum_ik import layout
-from continuum_ik.layout import (
-    AGE,
-    ARM,
-    BASE,
-    COLUMN,
-    DELTA,
-    DIFFERENCES,
-    EI_TYPICAL,
-    EVALUATIONS,
-    FORCE,
-    FORCE_STEP,
-    FREE,
-    JACOBIAN,
-    JACOBIAN_BLOCKS,
-    LANES,
-    LEG_ERROR,
-    LENGTH_TYPICAL,
-    MASK,
-    MOMENT,
-    MOMENT_JACOBIAN,
-    MOMENT_STEP,
-    PLATFORM,
-    PLATFORM_RESIDUAL,
-    POINT,
-    POSE,
-    REFRESHES,
-    RESIDUAL,
-    RODS,
-    SAVED,
-    SCHUR,
-    SCHUR_INV,
-    STEP_ERROR,
-    STEP_LEG_ERROR,
-    STEP_MEASURED,
-    STEP_SCALE,
-    STEP_X2,
-    STEPS,
-    STEPS_MAX,
-    SUM_SQUARES,
-    TANGENT,
-    TIP,
-    UNKNOWNS,
-    WRENCH,
-    U,
-    V,
-    W,
-    Y,
-)
+from continuum_ik.layout import MOMENT, PLATFORM, STEPS_MAX
 from continuum_ik.rod import (
-    BLOCK,
-    INV_EI,
-    INV_GA,
     KERNEL,
+    LANES,
     LENGTH,
-    M_X,
-    M_Y,
-    ML_X,
-    ML_Y,
-    ML_Z,
-    N_X,
-    N_Y,
-    N_Z,
-    P_X,
-    P_Y,
-    P_Z,
-    SHEAR_C,
-    T_X,
-    T_Y,
-    T_Z,
+    MX,
+    MY,
+    NX,
+    NY,
+    NZ,
+    RODS,
     Array,
+    Record,
+    Vector,
     shoot,
 )
 
@@ -114,31 +57,52 @@ TENSE = 8.0
 INCREMENT = 1e-3
 
 
+@njit(inline="always")
+def cross(a: Vector, b: Vector) -> Vector:
+    """Return a x b."""
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@njit(inline="always")
+def lane(rows: Array, i: int) -> Vector:
+    """Return the vector of rod i, of three rows of lanes."""
+    return rows[0, i], rows[1, i], rows[2, i]
+
+
+@njit(inline="always")
+def rotated(pose: Array, x: float, y: float, z: float) -> Vector:
+    """Return R (x, y, z), R being the rotation of a pose."""
+    return (
+        pose[1, 0] * x + pose[1, 1] * y + pose[1, 2] * z,
+        pose[2, 0] * x + pose[2, 1] * y + pose[2, 2] * z,
+        pose[3, 0] * x + pose[3, 1] * y + pose[3, 2] * z,
+    )
+
+
+@njit(inline="always")
+def direction(pose: Array, t: Vector) -> tuple[float, float]:
+    """Return 2 (R' t)_xy, the rows of the tip's direction."""
+    return (
+        2.0 * (pose[1, 0] * t[0] + pose[2, 0] * t[1] + pose[3, 0] * t[2]),
+        2.0 * (pose[1, 1] * t[0] + pose[2, 1] * t[1] + pose[3, 1] * t[2]),
+    )
+
+
 @njit(**KERNEL)
-def aim(w: Array) -> None:
-    """Work out what follows from the target pose: arms RE r_i, tips, and the wrench about pE."""
-    px, py, pz = w[POSE], w[POSE + 1], w[POSE + 2]
-    r00, r01, r02 = w[POSE + 3], w[POSE + 4], w[POSE + 5]
-    r10, r11, r12 = w[POSE + 6], w[POSE + 7], w[POSE + 8]
-    r20, r21, r22 = w[POSE + 9], w[POSE + 10], w[POSE + 11]
+def aim(w: Record) -> None:
+    """Work out what follows from the pose: arms RE r_i, tips, and the wrench about pE."""
+    pose, arm, tip, base, holes = w.pose, w.arm, w.tip, w.base_holes, w.platform_holes
     for i in range(LANES):
-        x, y, z = w[PLATFORM + i], w[PLATFORM + 8 + i], w[PLATFORM + 16 + i]
-        ax = r00 * x + r01 * y + r02 * z
-        ay = r10 * x + r11 * y + r12 * z
-        az = r20 * x + r21 * y + r22 * z
-        w[ARM + i], w[ARM + 8 + i], w[ARM + 16 + i] = ax, ay, az
-        w[TIP + i] = px + ax - w[BASE + i]
-        w[TIP + 8 + i] = py + ay - w[BASE + 8 + i]
-        w[TIP + 16 + i] = pz + az - w[BASE + 16 + i]
-    x, y, z = w[POINT], w[POINT + 1], w[POINT + 2]
-    cx = r00 * x + r01 * y + r02 * z
-    cy = r10 * x + r11 * y + r12 * z
-    cz = r20 * x + r21 * y + r22 * z
-    fx, fy, fz = w[FORCE], w[FORCE + 1], w[FORCE + 2]
-    w[WRENCH], w[WRENCH + 1], w[WRENCH + 2] = fx, fy, fz
-    w[WRENCH + 3] = w[MOMENT] + cy * fz - cz * fy
-    w[WRENCH + 4] = w[MOMENT + 1] + cz * fx - cx * fz
-    w[WRENCH + 5] = w[MOMENT + 2] + cx * fy - cy * fx
+        ax, ay, az = rotated(pose, holes[0, i], holes[1, i], holes[2, i])
+        arm[0, i], arm[1, i], arm[2, i] = ax, ay, az
+        tip[0, i] = pose[0, 0] + ax - base[0, i]
+        tip[1, i] = pose[0, 1] + ay - base[1, i]
+        tip[2, i] = pose[0, 2] + az - base[2, i]
+    force = (w.force[0], w.force[1], w.force[2])
+    about = cross(rotated(pose, w.point[0], w.point[1], w.point[2]), force)
+    for k in range(3):
+        w.wrench[k] = w.force[k]
+        w.wrench[3 + k] = w.moment[k] + about[k]
 
 
 def one_step(error: float) -> float:
@@ -147,17 +111,17 @@ def one_step(error: float) -> float:
 
 
 @njit(**KERNEL)
-def load2(w: Array) -> float:
+def load2(w: Record) -> float:
     """Return x^2 of the rod that is loaded most, x = L sqrt(|n|/EI + (m0/EI)^2).
 
     The error of the formula grows with x, the number of radians of the equivalent pendulum, and
     falls with the eighth power of the step count.
     """
+    y = w.rods.y
     worst = 0.0
     for i in range(RODS):
-        nx, ny, nz = w[Y + N_X + i], w[Y + N_Y + i], w[Y + N_Z + i]
-        mx, my = w[Y + M_X + i], w[Y + M_Y + i]
-        e, L = w[INV_EI + i], w[LENGTH + i]
+        nx, ny, nz, mx, my, L = y[NX, i], y[NY, i], y[NZ, i], y[MX, i], y[MY, i], y[LENGTH, i]
+        e = w.rods.inv_EI[i]
         x2 = L * L * e * (math.sqrt(nx * nx + ny * ny + nz * nz) + e * (mx * mx + my * my))
         worst = max(worst, x2)
     return worst
@@ -172,165 +136,144 @@ def _steps_for(x2: float, one: float) -> int:
 
 
 @njit(**KERNEL)
-def choose_steps(w: Array, one: int) -> int:
-    """Return the steps that the present load needs, ``w[one]`` being the x^2 that one step does."""
-    return _steps_for(load2(w), w[one])
+def choose_steps(w: Record, one: float) -> int:
+    """Return the steps that the present load needs, ``one`` being the x^2 that one step does."""
+    return _steps_for(load2(w), one)
 
 
 @njit(**KERNEL)
-def plan_steps(w: Array) -> int:
-    """Return the steps for a residual, by the fitted law and a measurement of the rods at hand.
+def plan_steps(w: Record) -> None:
+    """Set the steps for a residual, by the fitted law and a measurement of the rods at hand.
 
     Whenever the load has changed by a third, the error is measured by doubling the steps, in the
-    residual and, by the factors at hand, in the lengths. Destroys RESIDUAL, SAVED and DELTA then.
+    residual and, by the factors at hand, in the lengths. Destroys residual, saved and delta then.
     """
+    rules = w.rules[w.fine]
     x2 = load2(w)
-    if not 0.6 * w[STEP_MEASURED] <= x2 <= 1.3 * w[STEP_MEASURED]:
+    if not 0.6 * rules.step_measured <= x2 <= 1.3 * rules.step_measured:
         _measure_steps(w, x2)
-    return _steps_for(x2 * w[STEP_SCALE], w[STEP_X2])
+    w.steps = _steps_for(x2 * rules.step_scale, rules.step_x2)
 
 
 @njit(**KERNEL)
-def _measure_steps(w: Array, x2: float) -> None:
-    steps = max(2, _steps_for(x2, w[STEP_X2]))
-    shoot(w, layout.Y, steps)
+def _measure_steps(w: Record, x2: float) -> None:
+    rules = w.rules[w.fine]
+    steps = max(2, _steps_for(x2, rules.step_x2))
+    shoot(w.rods, steps)
     residual(w)
-    for k in range(UNKNOWNS):
-        w[SAVED + k] = w[RESIDUAL + k]
-    shoot(w, layout.Y, min(2 * steps, 2 * STEPS_MAX))
+    w.saved = w.residual
+    shoot(w.rods, min(2 * steps, 2 * STEPS_MAX))
     residual(w)
     error = 0.0
-    for k in range(UNKNOWNS):
-        w[RESIDUAL + k] -= w[SAVED + k]
-        error = max(error, abs(w[RESIDUAL + k]))
-    sized = w[AGE] >= 0.0
+    for r in range(6):
+        for i in range(LANES):
+            w.residual[r, i] -= w.saved[r, i]
+            error = max(error, abs(w.residual[r, i]))
+    sized = w.age >= 0
     legs = error
     if sized:
         solve_linear(w)
         legs = 0.0
         for i in range(RODS):
-            legs = max(legs, abs(w[DELTA + 40 + i]))
+            legs = max(legs, abs(w.delta[LENGTH, i]))
     # Without factors the lengths are taken to be as wrong as the tips, and measured again soon.
-    w[STEP_MEASURED] = x2 if sized else -1.0
-    w[STEP_SCALE] = 1.0
-    worst = max(error / w[STEP_ERROR], legs / w[STEP_LEG_ERROR])
+    rules.step_measured = x2 if sized else -1.0
+    rules.step_scale = 1.0
+    worst = max(error / rules.step_error, legs / rules.step_leg_error)
     if x2 > 0.0 and worst < 1e300:
         needed = 1.1 * steps * max(worst, 1e-16) ** 0.125
         needed = min(max(needed, 0.5), 1.0 * STEPS_MAX)
-        w[STEP_SCALE] = w[STEP_X2] * needed ** (16.0 / POWER) / x2
+        rules.step_scale = rules.step_x2 * needed ** (16.0 / POWER) / x2
 
 
 @njit(**KERNEL)
-def residual(w: Array) -> float:
+def residual(w: Record) -> float:
     """Evaluate the equations for the rods as they were shot; returns the sum of squares."""
-    r00, r01 = w[POSE + 3], w[POSE + 4]
-    r10, r11 = w[POSE + 6], w[POSE + 7]
-    r20, r21 = w[POSE + 9], w[POSE + 10]
+    rods, tip, out, pose = w.rods, w.tip, w.residual, w.pose
     total = 0.0
     fx, fy, fz, mx, my, mz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(LANES):
-        k = w[MASK + i]
-        px = w[P_X + i] - w[TIP + i]
-        py = w[P_Y + i] - w[TIP + 8 + i]
-        pz = w[P_Z + i] - w[TIP + 16 + i]
-        tx, ty, tz = w[T_X + i], w[T_Y + i], w[T_Z + i]
-        u = 2.0 * (r00 * tx + r10 * ty + r20 * tz)
-        v = 2.0 * (r01 * tx + r11 * ty + r21 * tz)
-        w[RESIDUAL + i], w[RESIDUAL + 8 + i], w[RESIDUAL + 16 + i] = px, py, pz
-        w[RESIDUAL + 24 + i], w[RESIDUAL + 32 + i] = u, v
+        k = w.mask[i]
+        # p(L) - (pE + RE r - p0), 2 (RE' t)_xy
+        px, py, pz = rods.p[0, i] - tip[0, i], rods.p[1, i] - tip[1, i], rods.p[2, i] - tip[2, i]
+        u, v = direction(pose, lane(rods.t, i))
+        out[0, i], out[1, i], out[2, i], out[3, i], out[4, i] = px, py, pz, u, v
         total += k * (px * px + py * py + pz * pz + u * u + v * v)
-        nx, ny, nz = w[N_X + i], w[N_Y + i], w[N_Z + i]
-        ax, ay, az = w[ARM + i], w[ARM + 8 + i], w[ARM + 16 + i]
-        fx += k * nx
-        fy += k * ny
-        fz += k * nz
-        mx += k * (w[ML_X + i] + ay * nz - az * ny)
-        my += k * (w[ML_Y + i] + az * nx - ax * nz)
-        mz += k * (w[ML_Z + i] + ax * ny - ay * nx)
-    fx, fy, fz = w[WRENCH] - fx, w[WRENCH + 1] - fy, w[WRENCH + 2] - fz
-    mx, my, mz = w[WRENCH + 3] - mx, w[WRENCH + 4] - my, w[WRENCH + 5] - mz
-    w[PLATFORM_RESIDUAL], w[PLATFORM_RESIDUAL + 1], w[PLATFORM_RESIDUAL + 2] = fx, fy, fz
-    w[PLATFORM_RESIDUAL + 3], w[PLATFORM_RESIDUAL + 4], w[PLATFORM_RESIDUAL + 5] = mx, my, mz
+        # sum n, sum (m + RE r x n)
+        n = (rods.y[NX, i], rods.y[NY, i], rods.y[NZ, i])
+        x, y, z = cross(lane(w.arm, i), n)
+        fx += k * n[0]
+        fy += k * n[1]
+        fz += k * n[2]
+        mx += k * (rods.m[0, i] + x)
+        my += k * (rods.m[1, i] + y)
+        mz += k * (rods.m[2, i] + z)
+    fx, fy, fz = w.wrench[0] - fx, w.wrench[1] - fy, w.wrench[2] - fz
+    mx, my, mz = w.wrench[3] - mx, w.wrench[4] - my, w.wrench[5] - mz
+    out[PLATFORM, 0], out[PLATFORM, 1], out[PLATFORM, 2] = fx, fy, fz
+    out[PLATFORM, 3], out[PLATFORM, 4], out[PLATFORM, 5] = mx, my, mz
     return total + fx * fx + fy * fy + fz * fz + mx * mx + my * my + mz * mz
 
 
 @njit(**KERNEL)
-def evaluate(w: Array) -> float:
+def evaluate(w: Record) -> float:
     """Shoot all rods and evaluate the equations; returns the sum of squares."""
-    shoot(w, layout.Y, int(w[STEPS]))
-    w[EVALUATIONS] += 1.0
-    w[SUM_SQUARES] = residual(w)
-    return w[SUM_SQUARES]
+    shoot(w.rods, w.steps)
+    w.evaluations += 1
+    w.sum_squares = residual(w)
+    return w.sum_squares
 
 
 @njit(**KERNEL)
-def _differences(w: Array, steps: int) -> None:
-    """Fill JACOBIAN and MOMENT_JACOBIAN by one-sided differences in blocks 1..5.
+def _differences(w: Record, steps: int) -> None:
+    """Fill jacobian by one-sided differences.
 
     A rod in tension carries a displacement h up to h exp(x), and the error of a one-sided
     difference with it, while rounding errors grow like the difference itself. Displacements of
     exp(-x/2) keep both small: with one size for all, Newton's method crept where x was 9, and the
     path seemed to end.
     """
+    rods, J = w.rods, w.jacobian
     shrink = math.exp(-0.5 * math.sqrt(min(load2(w), 1600.0)))
-    force, moment = shrink * w[FORCE_STEP], shrink * w[MOMENT_STEP]
     for j in range(5):
-        at = JACOBIAN_BLOCKS + j * BLOCK
-        increment = force if j < 3 else moment
-        for k in range(UNKNOWNS):
-            w[at + k] = w[Y + k]
+        h = shrink * (w.force_step if j < 3 else w.moment_step)
+        moved = w.displaced[j]
+        moved.y = rods.y
         for i in range(LANES):
-            w[at + 8 * j + i] += increment
-        shoot(w, at, steps)
-    r00, r01 = w[POSE + 3], w[POSE + 4]
-    r10, r11 = w[POSE + 6], w[POSE + 7]
-    r20, r21 = w[POSE + 9], w[POSE + 10]
-    for j in range(5):
-        b = w[JACOBIAN_BLOCKS + j * BLOCK : JACOBIAN_BLOCKS + (j + 1) * BLOCK]
-        out = w[JACOBIAN + 8 * j : MOMENT_JACOBIAN + 18 * LANES]
-        scale = 1.0 / (force if j < 3 else moment)
+            moved.y[j, i] += h
+        shoot(moved, steps)
+        scale = 1.0 / h
         for i in range(LANES):
-            tx, ty, tz = b[T_X + i] - w[T_X + i], b[T_Y + i] - w[T_Y + i], b[T_Z + i] - w[T_Z + i]
-            px, py, pz = b[P_X + i] - w[P_X + i], b[P_Y + i] - w[P_Y + i], b[P_Z + i] - w[P_Z + i]
-            mx, my = b[ML_X + i] - w[ML_X + i], b[ML_Y + i] - w[ML_Y + i]
-            mz = b[ML_Z + i] - w[ML_Z + i]
-            out[i] = px * scale
-            out[48 + i] = py * scale
-            out[96 + i] = pz * scale
-            out[144 + i] = 2.0 * scale * (r00 * tx + r10 * ty + r20 * tz)
-            out[192 + i] = 2.0 * scale * (r01 * tx + r11 * ty + r21 * tz)
-            out[240 + i] = mx * scale
-            out[288 + i] = my * scale
-            out[336 + i] = mz * scale
+            tx, ty, tz = lane(rods.t, i)
+            dt = (moved.t[0, i] - tx, moved.t[1, i] - ty, moved.t[2, i] - tz)
+            u, v = direction(w.pose, dt)
+            J[3, j, i], J[4, j, i] = scale * u, scale * v
+            for k in range(3):
+                J[k, j, i] = (moved.p[k, i] - rods.p[k, i]) * scale
+                J[MOMENT + k, j, i] = (moved.m[k, i] - rods.m[k, i]) * scale
     length_columns(w)
 
 
 @njit(**KERNEL)
-def length_columns(w: Array) -> None:
-    """Fill the Jacobians' columns for the lengths: the differential equations at the tip."""
-    r00, r01 = w[POSE + 3], w[POSE + 4]
-    r10, r11 = w[POSE + 6], w[POSE + 7]
-    r20, r21 = w[POSE + 9], w[POSE + 10]
+def length_columns(w: Record) -> None:
+    """Fill the Jacobian's columns for the lengths: the differential equations at the tip."""
+    rods, J = w.rods, w.jacobian
     for i in range(LANES):
-        nx, ny, nz = w[N_X + i], w[N_Y + i], w[N_Z + i]
-        tx, ty, tz = w[T_X + i], w[T_Y + i], w[T_Z + i]
-        mx, my, mz = w[ML_X + i], w[ML_Y + i], w[ML_Z + i]
-        g = 1.0 + w[SHEAR_C + i] * (nx * tx + ny * ty + nz * tz)
-        fx, fy, fz = tx * g, ty * g, tz * g
-        w[JACOBIAN + 5 * 8 + i] = fx + nx * w[INV_GA + i]
-        w[JACOBIAN + 11 * 8 + i] = fy + ny * w[INV_GA + i]
-        w[JACOBIAN + 17 * 8 + i] = fz + nz * w[INV_GA + i]
-        e = w[INV_EI + i]
-        dx, dy, dz = (my * tz - mz * ty) * e, (mz * tx - mx * tz) * e, (mx * ty - my * tx) * e
-        w[JACOBIAN + 23 * 8 + i] = 2.0 * (r00 * dx + r10 * dy + r20 * dz)
-        w[JACOBIAN + 29 * 8 + i] = 2.0 * (r01 * dx + r11 * dy + r21 * dz)
-        w[MOMENT_JACOBIAN + 5 * 8 + i] = ny * fz - nz * fy
-        w[MOMENT_JACOBIAN + 11 * 8 + i] = nz * fx - nx * fz
-        w[MOMENT_JACOBIAN + 17 * 8 + i] = nx * fy - ny * fx
+        n = (rods.y[NX, i], rods.y[NY, i], rods.y[NZ, i])
+        t, m = lane(rods.t, i), lane(rods.m, i)
+        g = 1.0 + rods.c[i] * (n[0] * t[0] + n[1] * t[1] + n[2] * t[2])
+        f = (t[0] * g, t[1] * g, t[2] * g)
+        e = rods.inv_EI[i]
+        dx, dy, dz = cross(m, t)  # t' = m x t / EI
+        J[3, LENGTH, i], J[4, LENGTH, i] = direction(w.pose, (dx * e, dy * e, dz * e))
+        turning = cross(n, f)  # m' = n x f
+        for k in range(3):
+            J[k, LENGTH, i] = f[k] + n[k] * rods.inv_GA[i]  # p' = f + n / GA
+            J[MOMENT + k, LENGTH, i] = turning[k]
 
 
 @njit(**KERNEL)
-def fine_increment(w: Array) -> float:
+def fine_increment(w: Record) -> float:
     """Return the displacement of fourth-order differences, in the scaled unknowns.
 
     Beside the derivative, which grows as exp(x), the error of rounding is 1e-16 / h and that of the
@@ -340,51 +283,49 @@ def fine_increment(w: Array) -> float:
 
 
 @njit(**KERNEL)
-def fine_differences(w: Array, steps: int, force: float, moment: float) -> None:
-    """Fill DIFFERENCES: tips (p, t, m) by fourth-order differences about the rods of block 0."""
-    at = JACOBIAN_BLOCKS
+def fine_differences(w: Record, steps: int, force: float, moment: float) -> None:
+    """Fill differences: tips (p, t, m) by fourth-order differences about the rods."""
+    moved = w.displaced[0]
     for j in range(5):
         h = force if j < 3 else moment
-        for row in range(9):
-            for i in range(LANES):
-                w[DIFFERENCES + (9 * j + row) * 8 + i] = 0.0
+        out = w.differences[j]
+        out[:] = 0.0
         for k in range(4):
             side = (-2.0, -1.0, 1.0, 2.0)[k]
             weight = (1.0, -8.0, 8.0, -1.0)[k] / (12.0 * h)
-            for u in range(UNKNOWNS):
-                w[at + u] = w[Y + u]
+            moved.y = w.rods.y
             for i in range(LANES):
-                w[at + 8 * j + i] += side * h
-            shoot(w, at, steps)
-            for row in range(9):
-                source = (P_X if row < 3 else (T_X - 24 if row < 6 else ML_X - 48)) + 8 * row
+                moved.y[j, i] += side * h
+            shoot(moved, steps)
+            for r in range(3):
                 for i in range(LANES):
-                    w[DIFFERENCES + (9 * j + row) * 8 + i] += weight * w[at + source + i]
+                    out[r, i] += weight * moved.p[r, i]
+                    out[3 + r, i] += weight * moved.t[r, i]
+                    out[6 + r, i] += weight * moved.m[r, i]
 
 
 @njit(**KERNEL)
-def fine_jacobian(w: Array, steps: int) -> None:
-    """Fill JACOBIAN and MOMENT_JACOBIAN to high accuracy; block 0 must have been shot."""
-    L, EI = w[LENGTH_TYPICAL], w[EI_TYPICAL]
-    h = fine_increment(w)
-    fine_differences(w, steps, h * EI / (L * L), h * EI / L)
+def fine_jacobian(w: Record, steps: int) -> None:
+    """Fill jacobian to high accuracy; the rods must have been shot."""
+    h, J = fine_increment(w), w.jacobian
+    fine_differences(w, steps, h * w.EI / (w.L * w.L), h * w.EI / w.L)
     for j in range(5):
+        d = w.differences[j]
         for i in range(LANES):
-            d = DIFFERENCES + 72 * j + i
             for k in range(3):
-                w[JACOBIAN + (6 * k + j) * 8 + i] = w[d + 8 * k]
-                w[MOMENT_JACOBIAN + (6 * k + j) * 8 + i] = w[d + 48 + 8 * k]
-            for k in range(2):
-                w[JACOBIAN + (18 + 6 * k + j) * 8 + i] = 2.0 * (
-                    w[POSE + 3 + k] * w[d + 24]
-                    + w[POSE + 6 + k] * w[d + 32]
-                    + w[POSE + 9 + k] * w[d + 40]
-                )
+                J[k, j, i], J[MOMENT + k, j, i] = d[k, i], d[6 + k, i]
+            J[3, j, i], J[4, j, i] = direction(w.pose, (d[3, i], d[4, i], d[5, i]))
     length_columns(w)
 
 
 @njit(**KERNEL)
-def _eliminate_rod(w: Array, i: int, a: Array) -> float:
+def unit(w: Record, u: int) -> float:
+    """Return the scale of unknown u: EI / L^2 for forces, EI / L for moments, L for lengths."""
+    return w.EI / (w.L * w.L) if u < MX else (w.EI / w.L if u < LENGTH else w.L)
+
+
+@njit(**KERNEL)
+def _eliminate_rod(w: Record, i: int, a: Array) -> float:
     """Gauss-Jordan elimination of rod i with complete pivoting; fills its V and U.
 
     Returns:
@@ -392,35 +333,26 @@ def _eliminate_rod(w: Array, i: int, a: Array) -> float:
         the sixth; 0 if they are singular.
 
     Args:
-        w: The solver's array.
+        w: The solver.
         i: Lane of the rod.
         a: Scratch, 5 x 11: the rod's Jacobian beside the identity.
     """
     # Unknowns and equations are made comparable by the scales of the robot.
-    L = w[LENGTH_TYPICAL]
-    EI = w[EI_TYPICAL]
-    s_force, s_moment = EI / (L * L), EI / L
     for r in range(5):
-        row_scale = 1.0 / L if r < 3 else 1.0
+        row_scale = 1.0 / w.L if r < 3 else 1.0
         for c in range(6):
-            col_scale = s_force if c < 3 else (s_moment if c < 5 else L)
-            a[r, c] = w[JACOBIAN + (6 * r + c) * 8 + i] * row_scale * col_scale
+            a[r, c] = w.jacobian[r, c, i] * row_scale * unit(w, c)
         for c in range(6, 11):
-            a[r, c] = 0.0
-        a[r, 6 + r] = 1.0
+            a[r, c] = 1.0 if c == 6 + r else 0.0
     used_rows, used_columns = 0, 0
     order = np.full(6, -1)
     sign = 1.0
     for _ in range(5):
         best, pr, pc = 0.0, -1, -1
         for r in range(5):
-            if (used_rows >> r) & 1:
-                continue
             for c in range(6):
-                if (used_columns >> c) & 1:
-                    continue
                 size = abs(a[r, c])
-                if size > best:
+                if size > best and not ((used_rows >> r) & 1 or (used_columns >> c) & 1):
                     best, pr, pc = size, r, c
         if not best > 1e-14:
             return 0.0
@@ -429,14 +361,7 @@ def _eliminate_rod(w: Array, i: int, a: Array) -> float:
         used_rows |= 1 << pr
         used_columns |= 1 << pc
         order[pc] = pr
-        inv = 1.0 / a[pr, pc]
-        for c in range(11):
-            a[pr, c] *= inv
-        for r in range(5):
-            if r != pr:
-                f = a[r, pc]
-                for c in range(11):
-                    a[r, c] -= f * a[pr, c]
+        clear_column(a, pr, pc)
     free = 0
     for c in range(6):
         if order[c] < 0:
@@ -447,15 +372,27 @@ def _eliminate_rod(w: Array, i: int, a: Array) -> float:
             if order[k] > order[c]:
                 sign = -sign
     order[free] = -1
-    free_scale = s_force if free < 3 else (s_moment if free < 5 else L)
     for c in range(6):
-        col_scale = s_force if c < 3 else (s_moment if c < 5 else L)
         r = order[c]
         for k in range(5):
-            row_scale = 1.0 / L if k < 3 else 1.0
-            w[V + (5 * c + k) * 8 + i] = a[r, 6 + k] * col_scale * row_scale if r >= 0 else 0.0
-        w[U + 8 * c + i] = -a[r, free] * col_scale / free_scale if r >= 0 else 1.0
+            row_scale = 1.0 / w.L if k < 3 else 1.0
+            w.V[c, k, i] = a[r, 6 + k] * unit(w, c) * row_scale if r >= 0 else 0.0
+        w.U[c, i] = -a[r, free] * unit(w, c) / unit(w, free) if r >= 0 else 1.0
     return sign
+
+
+@njit(**KERNEL)
+def clear_column(a: Array, row: int, column: int) -> None:
+    """Make a column of a matrix that of the identity, by the pivot at ``row``."""
+    rows, columns = a.shape
+    inv = 1.0 / a[row, column]
+    for c in range(columns):
+        a[row, c] *= inv
+    for r in range(rows):
+        if r != row:
+            f = a[r, column]
+            for c in range(columns):
+                a[r, c] -= f * a[row, c]
 
 
 Row = tuple[float, float, float, float, float, float]
@@ -483,44 +420,44 @@ def _clear(r: Row, q: Row) -> Row:
 
 
 @njit(inline="always")
-def _scaled_row(w: Array, r: int, i: int, row: float, force: float, moment: float, L: float) -> Row:
+def _scaled_row(w: Record, r: int, i: int, row: float, force: float, moment: float) -> Row:
     """One equation of a rod, unknowns in the order L, m0y, m0x, nx, ny, nz."""
-    j = JACOBIAN + 48 * r + i
+    J = w.jacobian
     f, g = row * force, row * moment
     return (
-        w[j + 40] * row * L,
-        w[j + 32] * g,
-        w[j + 24] * g,
-        w[j] * f,
-        w[j + 8] * f,
-        w[j + 16] * f,
+        J[r, LENGTH, i] * row * w.L,
+        J[r, MY, i] * g,
+        J[r, MX, i] * g,
+        J[r, NX, i] * f,
+        J[r, NY, i] * f,
+        J[r, NZ, i] * f,
     )
 
 
 @njit(inline="always")
-def _store_row(w: Array, u: int, i: int, a: Row, unit: float, L: float, force: float) -> None:
+def _store_row(w: Record, u: int, i: int, a: Row, unit: float, force: float) -> None:
     """One unknown of a rod by its residuals and by the free nz, back in units."""
-    v, p = V + 40 * u + i, unit / L
-    w[v], w[v + 8], w[v + 16] = a[3] * p, a[4] * p, a[0] * p
-    w[v + 24], w[v + 32] = a[1] * unit, a[2] * unit
-    w[U + 8 * u + i] = -a[5] * unit / force
+    V, p = w.V, unit / w.L
+    V[u, 0, i], V[u, 1, i], V[u, 2, i] = a[3] * p, a[4] * p, a[0] * p
+    V[u, 3, i], V[u, 4, i] = a[1] * unit, a[2] * unit
+    w.U[u, i] = -a[5] * unit / force
 
 
 @njit(**KERNEL)
-def _eliminate_rods(w: Array) -> bool:
+def _eliminate_rods(w: Record) -> bool:
     """Eliminate all rods at once, with the pivots that suit rods which stand more or less upright.
 
     Those are L for the height, m0y and m0x for the direction, nx and ny for the position; nz is
     left free. False if a pivot is small: then each rod has to find its own.
     """
-    L, EI = w[LENGTH_TYPICAL], w[EI_TYPICAL]
+    L, EI = w.L, w.EI
     force, moment = EI / (L * L), EI / L
     for i in range(LANES):
-        a = _scaled_row(w, 2, i, 1.0 / L, force, moment, L)
-        b = _scaled_row(w, 3, i, 1.0, force, moment, L)
-        c = _scaled_row(w, 4, i, 1.0, force, moment, L)
-        d = _scaled_row(w, 0, i, 1.0 / L, force, moment, L)
-        e = _scaled_row(w, 1, i, 1.0 / L, force, moment, L)
+        a = _scaled_row(w, 2, i, 1.0 / L, force, moment)
+        b = _scaled_row(w, 3, i, 1.0, force, moment)
+        c = _scaled_row(w, 4, i, 1.0, force, moment)
+        d = _scaled_row(w, 0, i, 1.0 / L, force, moment)
+        e = _scaled_row(w, 1, i, 1.0 / L, force, moment)
         smallest = abs(a[0])
         a = _normalise(a)
         b, c, d, e = _clear(b, a), _clear(c, a), _clear(d, a), _clear(e, a)
@@ -536,143 +473,156 @@ def _eliminate_rods(w: Array) -> bool:
         smallest = min(smallest, abs(e[0]))
         e = _normalise(e)
         a, b, c, d = _clear(a, e), _clear(b, e), _clear(c, e), _clear(d, e)
-        k = w[MASK + i]  # the two rods that fill up must not move
-        _store_row(w, 5, i, a, L * k, L, force)
-        _store_row(w, 4, i, b, moment * k, L, force)
-        _store_row(w, 3, i, c, moment * k, L, force)
-        _store_row(w, 0, i, d, force * k, L, force)
-        _store_row(w, 1, i, e, force * k, L, force)
+        k = w.mask[i]  # the two rods that fill up must not move
+        _store_row(w, LENGTH, i, a, L * k, force)
+        _store_row(w, MY, i, b, moment * k, force)
+        _store_row(w, MX, i, c, moment * k, force)
+        _store_row(w, NX, i, d, force * k, force)
+        _store_row(w, NY, i, e, force * k, force)
         for j in range(5):
-            w[V + (10 + j) * 8 + i] = 0.0
-        w[U + 16 + i] = k
-        w[FREE + i] = smallest
+            w.V[NZ, j, i] = 0.0
+        w.U[NZ, i] = k
+        w.free[i] = smallest
     worst = 1.0
     for i in range(RODS):
-        worst = min(worst, w[FREE + i])
+        worst = min(worst, w.free[i])
     return worst > SMALL_PIVOT
 
 
 @njit(**KERNEL)
-def _reduce_platform(w: Array) -> None:
-    """Fill W and SCHUR: the platform's equations by the rods' residuals and free unknowns."""
+def _reduce_platform(w: Record) -> None:
+    """Fill W and schur: the platform's equations by the rods' residuals and free unknowns."""
+    J = w.jacobian
     for i in range(RODS):
-        ax, ay, az = w[ARM + i], w[ARM + 8 + i], w[ARM + 16 + i]
-        for k in range(6):
-            # Column k of (V_i | U_i), k = 5 being U.
-            at = (V + 8 * k + i) if k < 5 else (U + i)
-            stride = 40 if k < 5 else 8
-            nx, ny, nz = w[at], w[at + stride], w[at + 2 * stride]
-            m = (0.0, 0.0, 0.0)
+        arm = lane(w.arm, i)
+        for k in range(6):  # column k of (V_i | U_i)
+            n, m = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
             for c in range(6):
-                d = w[at + c * stride]
+                d = w.V[c, k, i] if k < 5 else w.U[c, i]
+                n = (d if c == NX else n[0], d if c == NY else n[1], d if c == NZ else n[2])
                 m = (
-                    m[0] + w[MOMENT_JACOBIAN + c * 8 + i] * d,
-                    m[1] + w[MOMENT_JACOBIAN + (6 + c) * 8 + i] * d,
-                    m[2] + w[MOMENT_JACOBIAN + (12 + c) * 8 + i] * d,
+                    m[0] + J[MOMENT, c, i] * d,
+                    m[1] + J[MOMENT + 1, c, i] * d,
+                    m[2] + J[MOMENT + 2, c, i] * d,
                 )
-            out = (
-                -nx,
-                -ny,
-                -nz,
-                -(m[0] + ay * nz - az * ny),
-                -(m[1] + az * nx - ax * nz),
-                -(m[2] + ax * ny - ay * nx),
-            )
+            x = cross(arm, n)
             for r in range(6):
+                out = -n[r] if r < 3 else -(m[r - 3] + x[r - 3])
                 if k < 5:
-                    w[W + (5 * r + k) * 8 + i] = out[r]
+                    w.W[r, k, i] = out
                 else:
-                    w[SCHUR + 6 * r + i] = out[r]
+                    w.schur[r, i] = out
 
 
 @njit(**KERNEL)
-def invert6(w: Array, at: int, to: int) -> bool:
-    """Invert the 6x6 matrix at ``w[at]`` into ``w[to]``; False if it is singular.
+def scale_rows(a: Array, columns: int) -> bool:
+    """Divide each row by its largest number among the first columns; False if there is none."""
+    for r in range(len(a)):
+        size = 0.0
+        for c in range(columns):
+            size = max(size, abs(a[r, c]))
+        if not (size > 0.0 and size < 1e300):
+            return False
+        inv = 1.0 / size
+        for c in range(a.shape[1]):
+            a[r, c] *= inv
+    return True
+
+
+@njit(**KERNEL)
+def pivot_row(a: Array, k: int) -> float:
+    """Bring the row with the largest number of column k to row k, of those from row k on.
+
+    Returns:
+        1, or -1 if rows were exchanged; 0 if there is no pivot.
+    """
+    p = k
+    for r in range(k + 1, len(a)):
+        if abs(a[r, k]) > abs(a[p, k]):
+            p = r
+    if not abs(a[p, k]) > 1e-15:
+        return 0.0
+    if p == k:
+        return 1.0
+    for c in range(a.shape[1]):
+        a[p, c], a[k, c] = a[k, c], a[p, c]
+    return -1.0
+
+
+@njit(**KERNEL)
+def invert6(matrix: Array, inverse: Array) -> bool:
+    """Invert a 6x6 matrix; False if it is singular.
 
     By Gauss-Jordan elimination with row pivoting and row scaling.
     """
     b = np.zeros((6, 12))
     for r in range(6):
-        size = 0.0
         for c in range(6):
-            size = max(size, abs(w[at + 6 * r + c]))
-        if not (size > 0.0 and size < 1e300):
-            return False
-        inv = 1.0 / size
-        for c in range(6):
-            b[r, c] = w[at + 6 * r + c] * inv
-        b[r, 6 + r] = inv
+            b[r, c] = matrix[r, c]
+        b[r, 6 + r] = 1.0
+    if not scale_rows(b, 6):
+        return False
     for k in range(6):
-        p = k
-        for r in range(k + 1, 6):
-            if abs(b[r, k]) > abs(b[p, k]):
-                p = r
-        if not abs(b[p, k]) > 1e-15:
+        if pivot_row(b, k) == 0.0:
             return False
-        if p != k:
-            for c in range(12):
-                b[p, c], b[k, c] = b[k, c], b[p, c]
-        inv = 1.0 / b[k, k]
-        for c in range(12):
-            b[k, c] *= inv
-        for r in range(6):
-            if r != k:
-                f = b[r, k]
-                for c in range(12):
-                    b[r, c] -= f * b[k, c]
+        clear_column(b, k, k)
     for r in range(6):
         for c in range(6):
-            w[to + 6 * r + c] = b[r, 6 + c]
+            inverse[r, c] = b[r, 6 + c]
     return True
 
 
 @njit(**KERNEL)
-def make_jacobian(w: Array, steps: int) -> None:
-    """Fill JACOBIAN and MOMENT_JACOBIAN at Y for the present pose.
+def make_jacobian(w: Record, steps: int, fine: bool = False) -> None:
+    """Fill jacobian at the present unknowns and pose.
 
     Tips of tense rods all move the same way, by exp(x), so that the Jacobian's other directions are
-    lost in the errors of one-sided differences. There finer ones are taken.
+    lost in the errors of one-sided differences. There finer ones are taken, as they are if asked
+    for.
     """
-    w[REFRESHES] += 1.0
-    if load2(w) <= TENSE * TENSE:
-        shoot(w, layout.Y, steps)
+    w.refreshes += 1
+    if not fine and load2(w) <= TENSE * TENSE:
+        shoot(w.rods, steps)
         _differences(w, steps)
     else:
-        steps = max(steps, int(w[STEPS]))
-        shoot(w, layout.Y, steps)
+        steps = max(steps, w.steps)
+        shoot(w.rods, steps)
         fine_jacobian(w, steps)
 
 
 @njit(**KERNEL)
-def factorise(w: Array, steps: int) -> bool:
-    """Make the Jacobian at Y for the present pose and factorise it; False at a singular one.
+def factorise(w: Record) -> bool:
+    """Make the Jacobian at the present unknowns and pose and factorise it; False if singular.
 
-    Args:
-        w: The solver's array; block 0 is shot again with ``steps``, its residual is not touched.
-        steps: Steps of the integration; a Jacobian for chord steps needs few.
+    The rods are shot again, with the few steps that chord steps need; residual is not touched.
     """
-    make_jacobian(w, steps)
+    make_jacobian(w, choose_steps(w, w.rules[w.fine].coarse_x2))
     return eliminate(w)
 
 
 @njit(**KERNEL)
-def eliminate(w: Array) -> bool:
-    """Factorise the Jacobian in JACOBIAN and MOMENT_JACOBIAN; False at a singular one."""
+def eliminate(w: Record) -> bool:
+    """Factorise the Jacobian; False at a singular one."""
     if not _eliminate_rods(w):
         a = np.empty((5, 11))
         for i in range(RODS):
             if _eliminate_rod(w, i, a) == 0.0:
                 return False
     _reduce_platform(w)
-    return invert6(w, layout.SCHUR, layout.SCHUR_INV)
+    return invert6(w.schur, w.schur_inv)
 
 
 @njit(**KERNEL)
-def eliminate_signed(w: Array) -> float:
-    """Eliminate the rods alone, and return the sign of their determinants; 0 if one is singular.
+def factorise_signed(w: Record, fine: bool) -> float:
+    """Do as ``factorise`` does, but return the sign of the rods' determinants; 0: one is singular.
 
-    V, U, W and SCHUR are filled; the Schur complement itself may be singular, as at a fold.
+    V, U, W and schur are filled; the Schur complement itself may be singular, as at a fold.
+
+    Args:
+        w: The solver.
+        fine: Whether the Jacobian is made of fine differences in any case.
     """
+    make_jacobian(w, choose_steps(w, w.rules[w.fine].coarse_x2), fine)
     _eliminate_rods(w)  # for the two rods that fill up
     a = np.empty((5, 11))
     sign = 1.0
@@ -682,129 +632,92 @@ def eliminate_signed(w: Array) -> float:
     return sign
 
 
-@njit(**KERNEL)
-def factorise_signed(w: Array, steps: int) -> float:
-    """Do as ``factorise`` does, but return what ``eliminate_signed`` does."""
-    make_jacobian(w, steps)
-    return eliminate_signed(w)
+@njit(inline="always")
+def _dot5(a: Array, row: int, i: int, r: Array) -> float:
+    """Return the product of a row of V or W with the residual of rod i."""
+    return (
+        a[row, 0, i] * r[0, i]
+        + a[row, 1, i] * r[1, i]
+        + a[row, 2, i] * r[2, i]
+        + a[row, 3, i] * r[3, i]
+        + a[row, 4, i] * r[4, i]
+    )
 
 
 @njit(**KERNEL)
-def solve_linear(w: Array) -> None:
-    """Fill DELTA with J^-1 times (RESIDUAL, PLATFORM_RESIDUAL), by the factors at hand."""
+def solve_linear(w: Record) -> None:
+    """Fill delta with J^-1 residual, by the factors at hand."""
+    rho, V, U, W, S, free = w.residual, w.V, w.U, w.W, w.schur_inv, w.free
     g0, g1, g2, g3, g4, g5 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(LANES):
-        a, b, c = w[RESIDUAL + i], w[RESIDUAL + 8 + i], w[RESIDUAL + 16 + i]
-        d, e = w[RESIDUAL + 24 + i], w[RESIDUAL + 32 + i]
-        x = W + i
-        g0 += w[x] * a + w[x + 8] * b + w[x + 16] * c + w[x + 24] * d + w[x + 32] * e
-        x += 40
-        g1 += w[x] * a + w[x + 8] * b + w[x + 16] * c + w[x + 24] * d + w[x + 32] * e
-        x += 40
-        g2 += w[x] * a + w[x + 8] * b + w[x + 16] * c + w[x + 24] * d + w[x + 32] * e
-        x += 40
-        g3 += w[x] * a + w[x + 8] * b + w[x + 16] * c + w[x + 24] * d + w[x + 32] * e
-        x += 40
-        g4 += w[x] * a + w[x + 8] * b + w[x + 16] * c + w[x + 24] * d + w[x + 32] * e
-        x += 40
-        g5 += w[x] * a + w[x + 8] * b + w[x + 16] * c + w[x + 24] * d + w[x + 32] * e
-    g0, g1, g2 = (
-        w[PLATFORM_RESIDUAL] - g0,
-        w[PLATFORM_RESIDUAL + 1] - g1,
-        w[PLATFORM_RESIDUAL + 2] - g2,
-    )
-    g3, g4, g5 = (
-        w[PLATFORM_RESIDUAL + 3] - g3,
-        w[PLATFORM_RESIDUAL + 4] - g4,
-        w[PLATFORM_RESIDUAL + 5] - g5,
-    )
+        g0 += _dot5(W, 0, i, rho)
+        g1 += _dot5(W, 1, i, rho)
+        g2 += _dot5(W, 2, i, rho)
+        g3 += _dot5(W, 3, i, rho)
+        g4 += _dot5(W, 4, i, rho)
+        g5 += _dot5(W, 5, i, rho)
+    # xi = S^-1 (r_platform - sum W_i rho_i)
+    h = rho[PLATFORM]
+    g0, g1, g2 = h[0] - g0, h[1] - g1, h[2] - g2
+    g3, g4, g5 = h[3] - g3, h[4] - g4, h[5] - g5
     for i in range(RODS):
-        s = SCHUR_INV + 6 * i
-        w[FREE + i] = (
-            w[s] * g0
-            + w[s + 1] * g1
-            + w[s + 2] * g2
-            + w[s + 3] * g3
-            + w[s + 4] * g4
-            + w[s + 5] * g5
+        free[i] = (
+            S[i, 0] * g0 + S[i, 1] * g1 + S[i, 2] * g2 + S[i, 3] * g3 + S[i, 4] * g4 + S[i, 5] * g5
         )
     for i in range(LANES):
-        a, b, c = w[RESIDUAL + i], w[RESIDUAL + 8 + i], w[RESIDUAL + 16 + i]
-        d, e, f = w[RESIDUAL + 24 + i], w[RESIDUAL + 32 + i], w[FREE + i]
         for k in range(6):
-            x = V + 40 * k + i
-            w[DELTA + 8 * k + i] = (
-                w[x] * a
-                + w[x + 8] * b
-                + w[x + 16] * c
-                + w[x + 24] * d
-                + w[x + 32] * e
-                + w[U + 8 * k + i] * f
-            )
+            w.delta[k, i] = _dot5(V, k, i, rho) + U[k, i] * free[i]  # dy_i = V_i rho_i + U_i xi_i
 
 
 @njit(**KERNEL)
-def leg_error(w: Array) -> float:
-    """Return the largest |dL| of the step in DELTA: the estimated error of the lengths [m]."""
+def leg_error(w: Record) -> float:
+    """Return the largest |dL| of the step in delta: the estimated error of the lengths [m]."""
     worst = 0.0
     for i in range(LANES):
-        worst = max(worst, abs(w[DELTA + 40 + i]))
-    w[LEG_ERROR] = worst
+        worst = max(worst, abs(w.delta[LENGTH, i]))
+    w.leg_error = worst
     return worst
 
 
 @njit(**KERNEL)
-def pose_column(w: Array, j: int) -> None:
-    """Set RESIDUAL and PLATFORM_RESIDUAL to the residual's derivative by the pose.
+def pose_column(w: Record, j: int) -> None:
+    """Set residual to the residual's derivative by the pose.
 
     Args:
-        w: The solver's array; tips as they were shot.
+        w: The solver; tips as they were shot.
         j: 0 to 2 for the position, 3 to 5 for the rotation vector (base frame).
     """
-    for k in range(RESIDUAL, PLATFORM_RESIDUAL + 8):
-        w[k] = 0.0
+    rods, out = w.rods, w.residual
+    out[:] = 0.0
     if j < 3:
         for i in range(RODS):
-            w[RESIDUAL + 8 * j + i] = -1.0
+            out[j, i] = -1.0
         return
-    r00, r01 = w[POSE + 3], w[POSE + 4]
-    r10, r11 = w[POSE + 6], w[POSE + 7]
-    r20, r21 = w[POSE + 9], w[POSE + 10]
-    ex, ey, ez = 1.0 * (j == 3), 1.0 * (j == 4), 1.0 * (j == 5)
+    e = (1.0 * (j == 3), 1.0 * (j == 4), 1.0 * (j == 5))
     sx, sy, sz = 0.0, 0.0, 0.0
     for i in range(RODS):
-        ax, ay, az = w[ARM + i], w[ARM + 8 + i], w[ARM + 16 + i]
-        dx, dy, dz = ey * az - ez * ay, ez * ax - ex * az, ex * ay - ey * ax
-        w[RESIDUAL + i], w[RESIDUAL + 8 + i], w[RESIDUAL + 16 + i] = -dx, -dy, -dz
-        tx, ty, tz = w[T_X + i], w[T_Y + i], w[T_Z + i]
-        ux, uy, uz = ey * tz - ez * ty, ez * tx - ex * tz, ex * ty - ey * tx
-        w[RESIDUAL + 24 + i] = -2.0 * (r00 * ux + r10 * uy + r20 * uz)
-        w[RESIDUAL + 32 + i] = -2.0 * (r01 * ux + r11 * uy + r21 * uz)
-        nx, ny, nz = w[N_X + i], w[N_Y + i], w[N_Z + i]
-        sx += dy * nz - dz * ny
-        sy += dz * nx - dx * nz
-        sz += dx * ny - dy * nx
+        d = cross(e, lane(w.arm, i))
+        out[0, i], out[1, i], out[2, i] = -d[0], -d[1], -d[2]
+        u, v = direction(w.pose, cross(e, lane(rods.t, i)))
+        out[3, i], out[4, i] = -u, -v
+        x, y, z = cross(d, (rods.y[NX, i], rods.y[NY, i], rods.y[NZ, i]))
+        sx, sy, sz = sx + x, sy + y, sz + z
     # The load's point of action turns with the platform.
-    qx, qy, qz = w[POINT], w[POINT + 1], w[POINT + 2]
-    cx = r00 * qx + r01 * qy + w[POSE + 5] * qz
-    cy = r10 * qx + r11 * qy + w[POSE + 8] * qz
-    cz = r20 * qx + r21 * qy + w[POSE + 11] * qz
-    dx, dy, dz = ey * cz - ez * cy, ez * cx - ex * cz, ex * cy - ey * cx
-    fx, fy, fz = w[FORCE], w[FORCE + 1], w[FORCE + 2]
-    w[PLATFORM_RESIDUAL + 3] = dy * fz - dz * fy - sx
-    w[PLATFORM_RESIDUAL + 4] = dz * fx - dx * fz - sy
-    w[PLATFORM_RESIDUAL + 5] = dx * fy - dy * fx - sz
+    d = cross(e, rotated(w.pose, w.point[0], w.point[1], w.point[2]))
+    x, y, z = cross(d, (w.force[0], w.force[1], w.force[2]))
+    out[PLATFORM, 3], out[PLATFORM, 4], out[PLATFORM, 5] = x - sx, y - sy, z - sz
 
 
 @njit(**KERNEL)
-def tangents(w: Array) -> None:
-    """Fill TANGENT: the change of all unknowns with the pose (position, then rotation vector).
+def tangents(w: Record) -> None:
+    """Fill tangent: the change of all unknowns with the pose (position, then rotation vector).
 
     The residual's derivative by the pose goes through the factors at hand, one column at a time.
-    Destroys RESIDUAL, PLATFORM_RESIDUAL and DELTA.
+    Destroys residual and delta.
     """
     for j in range(6):
         pose_column(w, j)
         solve_linear(w)
-        for k in range(UNKNOWNS):
-            w[TANGENT + j * COLUMN + k] = -w[DELTA + k]
+        for k in range(6):
+            for i in range(LANES):
+                w.tangent[j, k, i] = -w.delta[k, i]

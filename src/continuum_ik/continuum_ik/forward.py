@@ -18,7 +18,6 @@ import math
 
 from numba import njit
 
-from continuum_ik import layout as m
 from continuum_ik.continuation import (
     CHANGE,
     CORRECTION,
@@ -28,6 +27,8 @@ from continuum_ik.continuation import (
     SHRINK,
     SUBSTEPS_MAX,
     apply_difference,
+    growth,
+    stir_platform,
     violated,
 )
 from continuum_ik.equations import (
@@ -38,15 +39,20 @@ from continuum_ik.equations import (
     pose_column,
     solve_linear,
 )
+from continuum_ik.layout import record
 from continuum_ik.path import (
     LEVER,
+    add,
+    along,
     copy_entry,
-    exchange_rules,
+    difference,
     largest_rod,
+    lengths_by_pose,
     linearise,
     load,
     scaled,
     store,
+    tell,
 )
 from continuum_ik.pose import turn
 from continuum_ik.reasons import (
@@ -63,7 +69,7 @@ from continuum_ik.reasons import (
     TOO_SHORT,
     UNREACHABLE,
 )
-from continuum_ik.rod import INLINED, KERNEL, LENGTH, Array
+from continuum_ik.rod import INLINED, KERNEL, LANES, LENGTH, RODS, Array, Record
 
 NEWTON_STEPS = 8
 #: Largest correction of the predicted pose, beside the predicted change.
@@ -72,22 +78,18 @@ POSE_CORRECTION = 0.5
 NEAR = 0.25
 #: Newton steps that leave more than this of the sum of squares have come to the rounding errors.
 STAGNATION = 0.25
-#: Numbers about a row of lengths in ``forward_run``.
-FORWARD_DETAILS = 16
 
 
 @njit(**KERNEL)
-def _length_jacobian(w: Array) -> bool:
-    """Invert d lengths / d pose, taken from the tangents, into POSE_BY_LENGTH."""
-    for i in range(m.RODS):
-        for j in range(6):
-            w[m.LENGTH_BY_POSE + 6 * i + j] = w[m.TANGENT + j * m.COLUMN + 40 + i]
-    return invert6(w, m.LENGTH_BY_POSE, m.POSE_BY_LENGTH)
+def _length_jacobian(w: Record) -> bool:
+    """Invert d lengths / d pose, taken from the tangents, into pose_by_length."""
+    lengths_by_pose(w, w.length_by_pose)
+    return invert6(w.length_by_pose, w.pose_by_length)
 
 
 @njit(**KERNEL)
-def _solve_forward(w: Array) -> None:
-    """Set (DELTA, TWIST) to F^-1 RESIDUAL: forces and moments, and pose, at fixed lengths.
+def _solve_forward(w: Record) -> None:
+    """Set (delta, twist) to F^-1 residual: forces and moments, and pose, at fixed lengths.
 
     With y = J^-1 r and T the tangents, the lengths stay as they are if the pose changes by -P y_L,
     P being the inverse of dL/dpose.
@@ -95,189 +97,163 @@ def _solve_forward(w: Array) -> None:
     solve_linear(w)
     for j in range(6):
         change = 0.0
-        for i in range(m.RODS):
-            change -= w[m.POSE_BY_LENGTH + 6 * j + i] * w[m.DELTA + 40 + i]
-        w[m.TWIST + j] = change
-    for k in range(40):
-        for j in range(6):
-            w[m.DELTA + k] += w[m.TANGENT + j * m.COLUMN + k] * w[m.TWIST + j]
-    for k in range(40, 48):
-        w[m.DELTA + k] = 0.0
+        for i in range(RODS):
+            change -= w.pose_by_length[j, i] * w.delta[LENGTH, i]
+        w.twist[j] = change
+    for r in range(LENGTH):
+        for i in range(LANES):
+            for j in range(6):
+                w.delta[r, i] += w.tangent[j, r, i] * w.twist[j]
+    w.delta[LENGTH] = 0.0
 
 
 @njit(**KERNEL)
-def _pose_size(w: Array) -> float:
-    """Return the size of TWIST, turns by a lever [m]."""
-    lever = LEVER * w[m.LENGTH_TYPICAL]
+def _pose_size(w: Record) -> float:
+    """Return the size of twist, turns by a lever [m]."""
+    lever = LEVER * w.L
     size = 0.0
     for k in range(3):
-        size += w[m.TWIST + k] ** 2 + (lever * w[m.TWIST + 3 + k]) ** 2
+        size += w.twist[k] ** 2 + (lever * w.twist[3 + k]) ** 2
     return math.sqrt(size)
 
 
 @njit(**KERNEL)
-def _move_pose(w: Array) -> None:
-    """Move the pose by TWIST, and aim at it."""
+def _move_pose(w: Record) -> None:
+    """Move the pose by twist, and aim at it."""
     for k in range(3):
-        w[m.POSE + k] += w[m.TWIST + k]
-    turn(w, m.POSE + 3, w[m.TWIST + 3], w[m.TWIST + 4], w[m.TWIST + 5], m.POSE + 3)
-    _square(w[m.POSE + 3 : m.POSE + 12])
+        w.pose[0, k] += w.twist[k]
+    turn(w.pose, w.twist[3], w.twist[4], w.twist[5], w.pose)
+    _square(w.pose[1:])
     aim(w)
 
 
 @njit(**KERNEL)
 def _square(R: Array) -> None:
     """Take the rounding out of a rotation matrix: R <- R (3 I - R'R) / 2."""
-    a, b, c = R[0:3].copy(), R[3:6].copy(), R[6:9].copy()
+    old = R.copy()
     for i in range(3):
-        x, y, z = R[3 * i], R[3 * i + 1], R[3 * i + 2]
         for j in range(3):
-            g0 = a[0] * a[j] + b[0] * b[j] + c[0] * c[j]
-            g1 = a[1] * a[j] + b[1] * b[j] + c[1] * c[j]
-            g2 = a[2] * a[j] + b[2] * b[j] + c[2] * c[j]
-            own = a[j] if i == 0 else (b[j] if i == 1 else c[j])
-            R[3 * i + j] = 1.5 * own - 0.5 * (x * g0 + y * g1 + z * g2)
+            total = 0.0
+            for k in range(3):
+                gram = old[0, k] * old[0, j] + old[1, k] * old[1, j] + old[2, k] * old[2, j]
+                total += old[i, k] * gram
+            R[i, j] = 1.5 * old[i, j] - 0.5 * total
 
 
 @njit(**KERNEL)
-def _correct_pose(w: Array, furthest_pose: float, furthest: float) -> bool:
-    """Solve for pose, forces and moments at the lengths in LENGTHS, by Newton steps.
+def _correct_pose(w: Record, furthest_pose: float, furthest: float) -> bool:
+    """Solve for pose, forces and moments at the lengths in lengths, by Newton steps.
 
     Args:
-        w: The solver's array; on success Y and POSE are a certified point, its factors at hand.
+        w: The solver; on success unknowns and pose are a certified point, its factors at hand.
         furthest_pose: Largest change of the pose in all [m].
         furthest: Largest change of the scaled unknowns in all.
     """
-    other = m.OTHER_RULES - m.RULES
+    rules, asked, y = w.rules[w.fine], w.rules[0], w.rods.y
     moved = 0.0
-    for k in range(m.UNKNOWNS):
-        w[m.TRIAL + k] = w[m.Y + k]
+    w.trial = y
     previous = math.inf
     for _ in range(NEWTON_STEPS):
-        for i in range(m.RODS):
-            w[LENGTH + i] = w[m.LENGTHS + i]
-        w[m.STEPS] = float(plan_steps(w))
+        for i in range(RODS):
+            y[LENGTH, i] = w.lengths[i]
+        plan_steps(w)
         now = evaluate(w)
         if not now < 1e12 or now > 100.0 * previous:
             return False
-        for k in range(m.UNKNOWNS):
-            w[m.SAVED + k] = w[m.RESIDUAL + k]
+        w.saved = w.residual
         if not linearise(w) or not _length_jacobian(w):
             return False
-        for k in range(m.UNKNOWNS):
-            w[m.RESIDUAL + k] = w[m.SAVED + k]
+        w.residual = w.saved
         _solve_forward(w)
         size = _pose_size(w)
-        if now <= w[m.ACCEPT] and size <= 4.0 * w[m.LEG_TOLERANCE]:
+        if now <= rules.accept and size <= 4.0 * rules.leg_tolerance:
             return True
         # Rods under high tension carry rounding errors up; then what was asked for has to do.
-        accept = max(w[m.ACCEPT], w[m.ACCEPT + other])
-        legs = max(w[m.LEG_TOLERANCE], w[m.LEG_TOLERANCE + other])
-        if now > STAGNATION * previous and now <= accept and size <= 4.0 * legs:
+        stagnant = now > STAGNATION * previous
+        if stagnant and now <= asked.accept and size <= 4.0 * asked.leg_tolerance:
             return True
         previous = now
         moved += size
         if not moved <= furthest_pose:
             return False
         for j in range(6):
-            w[m.TWIST + j] = -w[m.TWIST + j]
+            w.twist[j] = -w.twist[j]
         _move_pose(w)
-        for k in range(m.UNKNOWNS):
-            w[m.Y + k] -= w[m.DELTA + k]
-            w[m.DELTA + k] = w[m.Y + k] - w[m.TRIAL + k]
-        if not scaled(w, m.DELTA) <= furthest:
+        add(y, -1.0, w.delta)
+        difference(y, w.trial, w.delta)
+        if not scaled(w, w.delta) <= furthest:
             return False
     return False
 
 
 @njit(**KERNEL)
-def _fill_turns(w: Array) -> None:
-    """Fill TURNS: the columns of F that change with the pose; those of the position are -1."""
+def _fill_turns(w: Record) -> None:
+    """Fill turns: the columns of F that change with the pose; those of the position are -1."""
     for j in range(3):
         pose_column(w, 3 + j)
-        for k in range(m.UNKNOWNS):
-            w[m.TURNS + j * m.COLUMN + k] = w[m.RESIDUAL + k]
+        w.turns[j] = w.residual
 
 
 @njit(**KERNEL)
-def _anchor(w: Array) -> None:
+def _anchor(w: Record) -> None:
     """Go on from the present point: later ones are compared with its F."""
-    store(w, m.ANCHOR)
-    for k in range(48 * m.LANES):
-        w[m.SURE_JACOBIAN + k] = w[m.JACOBIAN + k]
-    for k in range(24):
-        w[m.SURE_ARM + k] = w[m.ARM + k]
-    for k in range(3 * m.COLUMN):
-        w[m.SURE_TURNS + k] = w[m.TURNS + k]
+    store(w, w.anchor)
+    w.sure_jacobian, w.sure_arm, w.sure_turns = w.jacobian, w.arm, w.turns
 
 
 @njit(**KERNEL)
-def _changed(w: Array) -> float:
+def _changed(w: Record) -> float:
     """Return the largest |eigenvalue| of F1^-1 F0 - 1, by some steps of power iteration.
 
-    F1 is the Jacobian at hand, F0 that of the anchor. Destroys RESIDUAL, DELTA and TWIST.
+    F1 is the Jacobian at hand, F0 that of the anchor. Destroys residual, delta and twist.
     """
-    L, EI = w[m.LENGTH_TYPICAL], w[m.EI_TYPICAL]
-    for k in range(m.RESIDUAL, m.PLATFORM_RESIDUAL + 8):
-        w[k] = 0.0
-    for j in range(3):
-        w[m.PLATFORM_RESIDUAL + j] = (1.0, 0.7, -0.4)[j] * EI / (L * L)
-        w[m.PLATFORM_RESIDUAL + 3 + j] = (0.5, -0.8, 0.9)[j] * EI / L
+    w.residual[:] = 0.0
+    stir_platform(w)
     _solve_forward(w)
     middle = 1.0
     for step in range(POWER_STEPS):
         if step == POWER_STEPS - 2:
-            middle = max(scaled(w, m.DELTA), _pose_size(w) / L)
+            middle = max(scaled(w, w.delta), _pose_size(w) / w.L)
         apply_difference(w)
         for j in range(3):
-            turned = w[m.TWIST + 3 + j]
-            at, sure = m.TURNS + j * m.COLUMN, m.SURE_TURNS + j * m.COLUMN
-            for k in range(m.UNKNOWNS):
-                w[m.RESIDUAL + k] += (w[sure + k] - w[at + k]) * turned
+            add(w.residual, w.twist[3 + j], w.sure_turns[j])
+            add(w.residual, -w.twist[3 + j], w.turns[j])
         _solve_forward(w)
-    size = max(scaled(w, m.DELTA), _pose_size(w) / L)
-    if not size < 1e200:
-        return math.inf
-    return math.sqrt(size / middle) if middle > 1e-200 else 0.0
+    return growth(middle, max(scaled(w, w.delta), _pose_size(w) / w.L))
 
 
 @njit(**KERNEL)
-def _predict(w: Array, part: float) -> None:
-    """Set TWIST and DELTA to what ``part`` of the way changes, by the slopes at the anchor."""
+def _predict(w: Record, part: float) -> None:
+    """Set twist and delta to what ``part`` of the way changes, by the slopes at the anchor."""
     for j in range(6):
         change = 0.0
-        for i in range(m.RODS):
-            way = w[m.FORWARD + i] - w[m.START + 40 + i]
-            change += w[m.POSE_BY_LENGTH + 6 * j + i] * way
-        w[m.TWIST + j] = change * part
-    for k in range(m.UNKNOWNS):
-        change = 0.0
-        for j in range(6):
-            change += w[m.TANGENT + j * m.COLUMN + k] * w[m.TWIST + j]
-        w[m.DELTA + k] = change
+        for i in range(RODS):
+            change += w.pose_by_length[j, i] * (w.wanted[i] - w.start.y[LENGTH, i])
+        w.twist[j] = change * part
+    along(w, w.delta)
 
 
 @njit(**KERNEL)
-def _inadmissible(w: Array) -> int:
-    """Return the first limit that the present point breaks, or NONE; sets LIMITING."""
-    for i in range(m.RODS):
-        if not w[m.TIP + 16 + i] >= w[m.HEIGHT_MIN]:
-            w[m.LIMITING] = float(i)
+def _inadmissible(w: Record) -> int:
+    """Return the first limit that the present point breaks, or NONE; sets limiting."""
+    for i in range(RODS):
+        if not w.tip[2, i] >= w.height_min:
+            w.limiting = i
             return BEHIND_BASE
     return violated(w)
 
 
 @njit(**INLINED)
-def _begin(w: Array) -> bool:
-    """Load START, make it fine, and anchor there; False at a singular point."""
-    load(w, m.START)
-    store(w, m.WITHIN)
-    w[m.REACHED], w[m.REACHED_WITHIN], w[m.LIMITING] = 0.0, 0.0, -1.0
-    for i in range(m.RODS):
-        w[m.LENGTHS + i] = w[m.START + 40 + i]
-    if not _correct_pose(w, 0.1 * NEAR * w[m.LENGTH_TYPICAL], CORRECTION):
-        load(w, m.START)
-    store(w, m.ANCHOR)
+def _begin(w: Record) -> bool:
+    """Load start, make it fine, and anchor there; False at a singular point."""
+    load(w, w.start)
+    store(w, w.within)
+    w.reached, w.reached_within, w.limiting = 0.0, 0.0, -1
+    for i in range(RODS):
+        w.lengths[i] = w.start.y[LENGTH, i]
+    if not _correct_pose(w, 0.1 * NEAR * w.L, CORRECTION):
+        load(w, w.start)
+    store(w, w.anchor)
     if not linearise(w) or not _length_jacobian(w):
         return False
     _fill_turns(w)
@@ -286,29 +262,28 @@ def _begin(w: Array) -> bool:
 
 
 @njit(**INLINED)
-def _advance(w: Array, done: float, to: float) -> bool:
+def _advance(w: Record, done: float, to: float) -> bool:
     """Predict and correct one step of the path; slopes of the anchor must be at hand."""
-    load(w, m.ANCHOR)
+    load(w, w.anchor)
     _predict(w, to - done)
-    for i in range(m.RODS):
-        a, b = w[m.START + 40 + i], w[m.FORWARD + i]
-        w[m.LENGTHS + i] = b if to == 1.0 else a + to * (b - a)
-    size, predicted = _pose_size(w), scaled(w, m.DELTA)
-    if not (predicted <= PREDICTION and size <= NEAR * w[m.LENGTH_TYPICAL]):
+    for i in range(RODS):
+        a, b = w.start.y[LENGTH, i], w.wanted[i]
+        w.lengths[i] = b if to == 1.0 else a + to * (b - a)
+    size, predicted = _pose_size(w), scaled(w, w.delta)
+    if not (predicted <= PREDICTION and size <= NEAR * w.L):
         return False
     _move_pose(w)
-    for k in range(m.UNKNOWNS):
-        w[m.Y + k] += w[m.DELTA + k]
+    add(w.rods.y, 1.0, w.delta)
     return _correct_pose(w, POSE_CORRECTION * size + 1e-6, CORRECTION * predicted + 1e-6)
 
 
 @njit(**INLINED)
-def _approach(w: Array) -> int:
-    """Continue from the entry START to the lengths in FORWARD.
+def _approach(w: Record) -> int:
+    """Continue from the entry start to the lengths that are wanted.
 
     Returns:
-        NONE with the solution in Y and POSE, or the reason why not. ANCHOR is the last point
-        reached, REACHED how far along the path it lies, and WITHIN the last one within the limits.
+        NONE with the solution in unknowns and pose, or the reason why not. anchor is the last point
+        reached, reached how far along the path it lies, and within the last one within the limits.
     """
     if not _begin(w):
         return FOLD
@@ -317,7 +292,7 @@ def _approach(w: Array) -> int:
         to = min(1.0, done + step)
         if to > 1.0 - 1e-9:
             to = 1.0
-        w[m.SUBSTEPS] += 1.0
+        w.substeps += 1
         good, change = _advance(w, done, to), 1.0
         if good:
             _fill_turns(w)
@@ -326,109 +301,94 @@ def _approach(w: Array) -> int:
         if good:
             step = (to - done) * min(GROW, 0.8 * CHANGE / change)
             done = to
-            w[m.REACHED] = done
+            w.reached = done
             _anchor(w)
             evaluate(w)
             broken = _inadmissible(w)
             if broken == NONE:
-                store(w, m.WITHIN)
-                w[m.REACHED_WITHIN] = done
+                store(w, w.within)
+                w.reached_within = done
             if done == 1.0:
                 return broken
         else:
             step = (to - done) * max(0.1, min(SHRINK, 0.8 * CHANGE / change))
-            load(w, m.ANCHOR)
+            load(w, w.anchor)
             sound = linearise(w) and _length_jacobian(w)
-            if step < w[m.SMALLEST] or not sound:
+            if step < w.smallest or not sound:
                 if broken == NONE and sound:
                     _predict(w, 1.0)
-                    w[m.LIMITING] = float(largest_rod(w, m.DELTA))
+                    w.limiting = largest_rod(w, w.delta)
                 # The path may have left the limits before.
                 return FOLD if broken == NONE else broken
     return STALLED
 
 
 @njit(**INLINED)
-def forward(w: Array, start: int) -> int:
-    """Find the pose for the six lengths in FORWARD, continuing from the solved entry at ``start``.
+def forward(w: Record) -> int:
+    """Find the pose for the six lengths that are wanted, continuing from the solved entry start.
 
     Args:
-        w: The solver's array. On success the answer is the entry ANSWER, else BEST is the furthest
-            point that was reached.
-        start: Where the entry lies.
+        w: The solver. On success the answer is the entry answer, else best is the furthest point
+            that was reached.
 
     Returns:
         A status code.
     """
-    w[m.EVALUATIONS], w[m.REFRESHES], w[m.SUBSTEPS] = 0.0, 0.0, 0.0
-    w[m.REACHED], w[m.LIMITING], w[m.REASON] = 0.0, -1.0, float(NONE)
-    copy_entry(w, start, m.BEST)
-    for i in range(m.RODS):
-        if not abs(w[m.FORWARD + i]) < 1e300:
-            w[m.REASON], w[m.LIMITING] = float(NOT_FINITE), float(i)
+    w.evaluations, w.refreshes, w.substeps = 0, 0, 0
+    w.reached, w.limiting, w.reason = 0.0, -1, NONE
+    copy_entry(w.start, w.best)
+    for i in range(RODS):
+        if not abs(w.wanted[i]) < 1e300:
+            w.reason, w.limiting = NOT_FINITE, i
             return INVALID_INPUT
-    for i in range(m.RODS):
-        if not w[m.LENGTH_MIN] <= w[m.FORWARD + i] <= w[m.LENGTH_MAX]:
-            short = w[m.FORWARD + i] < w[m.LENGTH_MIN]
-            w[m.REASON], w[m.LIMITING] = float(TOO_SHORT if short else TOO_LONG), float(i)
+    for i in range(RODS):
+        if not w.length_min <= w.wanted[i] <= w.length_max:
+            w.reason, w.limiting = TOO_SHORT if w.wanted[i] < w.length_min else TOO_LONG, i
             return UNREACHABLE
-    if not w[start + 40] > 0.0:
-        w[m.REASON] = float(NO_START)
+    if not w.start.y[LENGTH, 0] > 0.0:
+        w.reason = NO_START
         return NOT_CONVERGED
-    copy_entry(w, start, m.START)
-    exchange_rules(w)
+    w.fine = 1
     reason = _approach(w)
-    exchange_rules(w)
-    w[m.REASON] = float(reason)
+    w.fine = 0
+    w.reason = reason
     if reason == NONE:
-        store(w, m.ANSWER)
-        w[m.ANSWER_SUM_SQUARES] = w[m.SUM_SQUARES]
-        w[m.LIMITING] = -1.0
+        store(w, w.answer)
+        w.answer_sum_squares = w.sum_squares
+        w.limiting = -1
         return SUCCESS
     if reason in (FOLD, STALLED):
-        copy_entry(w, m.ANCHOR, m.BEST)
+        copy_entry(w.anchor, w.best)
         return NOT_CONVERGED if reason == STALLED else UNREACHABLE
     # The pose exists, but breaks a limit.
-    copy_entry(w, m.WITHIN, m.BEST)
-    w[m.REACHED] = w[m.REACHED_WITHIN]
+    copy_entry(w.within, w.best)
+    w.reached = w.reached_within
     return UNREACHABLE
 
 
 @njit(**KERNEL)
 def forward_run(
-    w: Array,
-    lengths: Array,
-    start: int,
-    independent: bool,
-    out: Array,
-    codes: Array,
-    flag: Array,
+    state: Array, lengths: Array, independent: bool, outcomes: Array, flag: Array
 ) -> int:
     """Solve rows of lengths in one compiled call; returns the rows dealt with.
 
     Args:
-        w: The solver's array.
+        state: The solver, at a solution; or it starts from home.
         lengths: (n, 6) [m].
-        start: The solved entry to start from.
         independent: Start each row there; else from the row before, if that was solved.
-        out: (n, FORWARD_DETAILS), filled with sum of squares, part of the way reached, leg that
-            hinders, reason, and the pose (12) or the furthest one reached.
-        codes: (n,) of uint8, filled with status codes.
+        outcomes: (n,) of OUTCOME, filled.
         flag: (1,) of int64; anything but 0 ends the run.
     """
-    at = start
+    w = record(state)
+    copy_entry(w.answer if w.count > 0 else w.home, w.origin)
     for k in range(len(lengths)):
         if flag[0] != 0:
             return k
-        for i in range(m.RODS):
-            w[m.FORWARD + i] = lengths[k, i]
-        code = forward(w, at)
-        codes[k] = code
-        entry = m.ANSWER if code == SUCCESS else m.BEST
-        out[k, 0] = w[m.ANSWER_SUM_SQUARES] if code == SUCCESS else math.nan
-        out[k, 1], out[k, 2], out[k, 3] = w[m.REACHED], w[m.LIMITING], w[m.REASON]
-        for j in range(12):
-            out[k, 4 + j] = w[entry + m.ENTRY_POSE + j]
+        for i in range(RODS):
+            w.wanted[i] = lengths[k, i]
+        copy_entry(w.origin, w.start)
+        code = forward(w)
+        tell(w, code, outcomes[k])
         if code == SUCCESS and not independent:
-            at = m.ANSWER
+            copy_entry(w.answer, w.origin)
     return len(lengths)

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from numba import njit
 
-from continuum_ik import layout as m
-from continuum_ik.equations import (
-    choose_steps,
-    evaluate,
-    factorise,
-    leg_error,
-    plan_steps,
-    solve_linear,
-)
-from continuum_ik.path import scaled
-from continuum_ik.rod import KERNEL, Array
+from continuum_ik.equations import evaluate, factorise, leg_error, plan_steps, solve_linear
+from continuum_ik.path import add, difference, scaled
+from continuum_ik.rod import KERNEL, Record
 
 #: Largest polishing step of a point of a path, in the scaled unknowns.
 POLISH = 1e-6
@@ -24,57 +16,58 @@ NEWTON_STEPS, HALVINGS = 8, 3
 
 
 @njit(**KERNEL)
-def correct(w: Array, furthest: float, polish: float) -> bool:
+def correct(w: Record, furthest: float, polish: float) -> bool:
     """Solve for the present pose from the present unknowns by damped Newton steps.
 
     Args:
-        w: The solver's array; on success Y is a certified point and DELTA its polishing step.
+        w: The solver; on success the unknowns are a certified point and delta its polishing step.
         furthest: Largest change of the scaled unknowns in all; beyond it the solution found would
             not be the one that was predicted.
         polish: Largest polishing step in the scaled unknowns.
     """
-    for k in range(m.UNKNOWNS):
-        w[m.TRIAL + k] = w[m.Y + k]
-    w[m.STEPS] = float(plan_steps(w))
+    y, rules = w.rods.y, w.rules[w.fine]
+    w.trial = y
+    plan_steps(w)
     now = evaluate(w)
     fresh = False
     for _ in range(NEWTON_STEPS):
         if not now < 1e12:
             return False
         if not fresh:
-            for k in range(46):
-                w[m.SAVED + k] = w[m.RESIDUAL + k]
-            if not factorise(w, choose_steps(w, m.COARSE_X2)):
+            w.saved = w.residual
+            if not factorise(w):
                 return False
-            for k in range(46):
-                w[m.RESIDUAL + k] = w[m.SAVED + k]
+            w.residual = w.saved
         solve_linear(w)
         if (
-            now <= w[m.ACCEPT]
-            and leg_error(w) <= w[m.LEG_TOLERANCE]
-            and scaled(w, m.DELTA) <= polish
+            now <= rules.accept
+            and leg_error(w) <= rules.leg_tolerance
+            and scaled(w, w.delta) <= polish
         ):
             return True
         # Halve the step until the residual falls.
         part = 1.0
         previous = now
-        for k in range(m.UNKNOWNS):
-            w[m.SAVED_STEP + k] = w[m.DELTA + k]
-            w[m.Y + k] -= w[m.DELTA + k]
-        w[m.STEPS] = float(plan_steps(w))
+        w.saved_step = w.delta
+        add(y, -1.0, w.delta)
+        plan_steps(w)
         now = evaluate(w)
         for _ in range(HALVINGS):
             if now < previous:
                 break
             part *= 0.5
-            for k in range(m.UNKNOWNS):
-                w[m.Y + k] += part * w[m.SAVED_STEP + k]
+            add(y, part, w.saved_step)
             now = evaluate(w)
         if not now < previous:
-            return _at_the_bottom(w, part, previous)
-        for k in range(m.UNKNOWNS):
-            w[m.DELTA + k] = w[m.Y + k] - w[m.TRIAL + k]
-        if scaled(w, m.DELTA) > furthest:
+            # Back to the point before the step, which may be good enough.
+            add(y, part, w.saved_step)
+            w.delta = w.saved_step
+            if not _good_enough(w, previous):
+                return False
+            evaluate(w)
+            return True
+        difference(y, w.trial, w.delta)
+        if scaled(w, w.delta) > furthest:
             return False
         # While a step leaves less than a hundredth of the residual, the Jacobian is good enough.
         fresh = now < 1e-4 * previous
@@ -83,27 +76,14 @@ def correct(w: Array, furthest: float, polish: float) -> bool:
 
 
 @njit(**KERNEL)
-def _at_the_bottom(w: Array, part: float, previous: float) -> bool:
-    """Go back to the point before the last step, and say whether it is good enough."""
-    for k in range(m.UNKNOWNS):
-        w[m.Y + k] += part * w[m.SAVED_STEP + k]
-        w[m.DELTA + k] = w[m.SAVED_STEP + k]
-    if not _good_enough(w, previous):
-        return False
-    evaluate(w)
-    return True
-
-
-@njit(**KERNEL)
-def _good_enough(w: Array, sum_squares: float) -> bool:
+def _good_enough(w: Record, sum_squares: float) -> bool:
     """Whether a point that rounding errors keep from getting better will do.
 
     Rods under high tension carry them up by exp(L sqrt(n/EI)), and the residual with them; the
-    unknowns are then as sharp as ever, so that a small step will do. Otherwise the rules that are
-    not in force, of which one set is what was asked for, must be kept.
+    unknowns are then as sharp as ever, so that a small step will do. Otherwise what was asked for
+    must be kept.
     """
-    if scaled(w, m.DELTA) <= POLISH:
+    size, asked = scaled(w, w.delta), w.rules[0]
+    if size <= POLISH:
         return True
-    accept = max(w[m.ACCEPT], w[m.OTHER_RULES + m.ACCEPT - m.RULES])
-    legs = max(w[m.LEG_TOLERANCE], w[m.OTHER_RULES + m.LEG_TOLERANCE - m.RULES])
-    return sum_squares <= accept and leg_error(w) <= legs and scaled(w, m.DELTA) <= BOTTOM
+    return sum_squares <= asked.accept and leg_error(w) <= asked.leg_tolerance and size <= BOTTOM

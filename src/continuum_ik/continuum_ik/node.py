@@ -20,11 +20,10 @@ from continuum_ik import conversions
 from continuum_ik.demo import demo_path
 from continuum_ik.details import Details, solve_in_detail
 from continuum_ik.follower import Follower
-from continuum_ik.layout import RODS
 from continuum_ik.markers import RobotMarkers
 from continuum_ik.parameters import ContinuumParameters
 from continuum_ik.robot import ContinuumRobot, load_robot
-from continuum_ik.rod import Array
+from continuum_ik.rod import RODS, Array
 from continuum_ik.solver import ContinuumSolver, IKResult
 from continuum_ik.sweep import sweep_workspace
 from continuum_ik.warm_up import warm_up

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from continuum_ik.layout import RODS
+from continuum_ik.robot import RODS
 from kin_core.errors import InvalidInput
 from kin_ros.parameters import ParameterSet, parameter
 

@@ -19,22 +19,26 @@ ORTHONORMAL = 1e-6
 
 @njit(**KERNEL)
 def read_pose(target: Array, out: Array) -> int:
-    """Copy a target into ``out`` (12), from 12 numbers or from position and quaternion (7).
+    """Copy a target into ``out`` (4, 3), from 12 numbers or from position and quaternion (7).
 
     Returns:
         0 if it is a pose, 1 if a number is not finite or the size is wrong, 2 if the rotation is
         none.
     """
+    if target.size != 12 and target.size != 7:
+        return 1
+    total = 0.0
+    for k in range(target.size):
+        total += abs(target[k])
+    if not total <= 1.7e308:
+        return 1
+    out[0, 0], out[0, 1], out[0, 2] = target[0], target[1], target[2]
     if target.size == 12:
-        total = 0.0
-        for k in range(12):
-            out[k] = target[k]
-            total += abs(target[k])
-        if not total <= 1.7e308:
-            return 1
-        a, b, c = out[3], out[4], out[5]
-        d, e, f = out[6], out[7], out[8]
-        g, h, i = out[9], out[10], out[11]
+        for k in range(9):
+            out[1 + k // 3, k % 3] = target[3 + k]
+        a, b, c = out[1, 0], out[1, 1], out[1, 2]
+        d, e, f = out[2, 0], out[2, 1], out[2, 2]
+        g, h, i = out[3, 0], out[3, 1], out[3, 2]
         defect = max(
             abs(a * a + d * d + g * g - 1.0),
             abs(b * b + e * e + h * h - 1.0),
@@ -43,38 +47,24 @@ def read_pose(target: Array, out: Array) -> int:
         )
         defect = max(defect, abs(a * c + d * f + g * i), abs(b * c + e * f + h * i))
         handed = a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
-        if defect <= ORTHONORMAL and handed > 0.0:
-            return 0
+        return 0 if defect <= ORTHONORMAL and handed > 0.0 else 2
+    x, y, z, u = target[3], target[4], target[5], target[6]
+    square = x * x + y * y + z * z + u * u
+    if not abs(math.sqrt(square) - 1.0) <= UNIT_TOLERANCE:
         return 2
-    if target.size == 7:
-        total = 0.0
-        for k in range(7):
-            total += abs(target[k])
-        if not total <= 1.7e308:
-            return 1
-        for k in range(3):
-            out[k] = target[k]
-        x, y, z, u = target[3], target[4], target[5], target[6]
-        square = x * x + y * y + z * z + u * u
-        if not abs(math.sqrt(square) - 1.0) <= UNIT_TOLERANCE:
-            return 2
-        s = 2.0 / square
-        out[3] = 1.0 - s * (y * y + z * z)
-        out[4] = s * (x * y - z * u)
-        out[5] = s * (x * z + y * u)
-        out[6] = s * (x * y + z * u)
-        out[7] = 1.0 - s * (x * x + z * z)
-        out[8] = s * (y * z - x * u)
-        out[9] = s * (x * z - y * u)
-        out[10] = s * (y * z + x * u)
-        out[11] = 1.0 - s * (x * x + y * y)
-        return 0
-    return 1
+    s = 2.0 / square
+    out[1, 0] = 1.0 - s * (y * y + z * z)
+    out[2, 1] = 1.0 - s * (x * x + z * z)
+    out[3, 2] = 1.0 - s * (x * x + y * y)
+    out[1, 1], out[2, 0] = s * (x * y - z * u), s * (x * y + z * u)
+    out[1, 2], out[3, 0] = s * (x * z + y * u), s * (x * z - y * u)
+    out[2, 2], out[3, 1] = s * (y * z - x * u), s * (y * z + x * u)
+    return 0
 
 
 @njit(**KERNEL)
-def turn(w: Array, at: int, x: float, y: float, z: float, to: int) -> None:
-    """Write exp([x y z]) R to ``w[to]``, R at ``w[at]``: nine numbers, row by row; to may be at."""
+def turn(pose: Array, x: float, y: float, z: float, out: Array) -> None:
+    """Set the rotation of a pose (4, 3) to exp([x y z]) R, R being that of another or the same."""
     t2 = x * x + y * y + z * z
     if t2 < 1e-8:
         a, b = 1.0 - t2 / 6.0, 0.5 - t2 / 24.0
@@ -83,11 +73,11 @@ def turn(w: Array, at: int, x: float, y: float, z: float, to: int) -> None:
         half = math.sin(0.5 * t)
         a, b = math.sin(t) / t, 2.0 * half * half / t2
     for j in range(3):
-        p, q, r = w[at + j], w[at + 3 + j], w[at + 6 + j]
+        p, q, r = pose[1, j], pose[2, j], pose[3, j]
         u, v, s = y * r - z * q, z * p - x * r, x * q - y * p
-        w[to + j] = p + a * u + b * (y * s - z * v)
-        w[to + 3 + j] = q + a * v + b * (z * u - x * s)
-        w[to + 6 + j] = r + a * s + b * (x * v - y * u)
+        out[1, j] = p + a * u + b * (y * s - z * v)
+        out[2, j] = q + a * v + b * (z * u - x * s)
+        out[3, j] = r + a * s + b * (x * v - y * u)
 
 
 def make_pose(position: ArrayLike, rotation: ArrayLike | None = None) -> Array:
@@ -118,7 +108,7 @@ def make_pose(position: ArrayLike, rotation: ArrayLike | None = None) -> Array:
 
 def check_pose(target: Array, out: Array) -> None:
     """Read a target as ``read_pose`` does, and say what is wrong with it."""
-    problem = read_pose(target, out)
+    problem = read_pose(target, out.reshape(4, 3))
     if problem == 1:
         if target.size not in (7, 12):
             raise InvalidInput("pose", f"must have 7 or 12 numbers, got {target.size}")
@@ -153,7 +143,7 @@ def as_poses(poses: ArrayLike) -> Array:
     if array.ndim == 2 and array.shape[1] == 7:
         flat = np.full((len(array), 12), np.nan)
         for row, target in zip(flat, array, strict=True):
-            if read_pose(target, row) != 0:
+            if read_pose(target, row.reshape(4, 3)) != 0:
                 row[3:] = 0.0  # refused when it is solved, as one pose among the others
         return flat
     raise InvalidInput("poses", f"must be (n, 12), (n, 7), (n, 3) or (n, 4, 4), got {array.shape}")

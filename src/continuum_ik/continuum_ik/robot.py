@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from continuum_ik.errors import RobotError
-from continuum_ik.rod import Array
+from continuum_ik.rod import RODS, Array
 from kin_core import checks
 from kin_core.errors import InvalidInput
 from kin_core.yamls import load_yaml
 
-RODS = 6
 #: Largest description that is read [bytes].
 LIMIT_BYTES = 64 * 1024
 

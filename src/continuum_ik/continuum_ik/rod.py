@@ -11,8 +11,8 @@ product with h is left:
 
     t' = w x t,    w' = G g (-ty, tx, 0),    g = 1 + e tz,    G = +-|n| h^2 / EI,    e = +-|n| c.
 
-Rods lie in blocks of eight lanes, one row of eight numbers for each quantity (the rows below), so
-that the straight-line body of the loop over lanes becomes one SIMD instruction for each operation.
+Rods lie in records of eight lanes, one row of eight numbers for each quantity, so that the
+straight-line body of the loop over lanes becomes one SIMD instruction for each operation.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+#: A numpy record, as a kernel sees it; numba knows the types of its fields.
+Record = Any
 
 #: Fused multiply-add and free order of sums, no more: full fast-math would drop the checks for NaN.
 KERNEL: dict[str, Any] = {
@@ -38,23 +40,35 @@ KERNEL: dict[str, Any] = {
 #: that it calls; what is inlined is compiled once less.
 INLINED: dict[str, Any] = {"inline": "always"}
 
-LANES = 8
-# Rows of a block: what goes in,
-N_X, N_Y, N_Z = 0, 8, 16  #: internal force n [N], base frame
-M_X, M_Y = 24, 32  #: moment at the base [N m]; its z component is zero
-LENGTH = 40  #: [m]
-INV_EI, SHEAR_C, INV_GA = 48, 56, 64  #: 1/EI, c = 1/EA - 1/GA, 1/GA
-# what comes out,
-P_X, P_Y, P_Z = 72, 80, 88  #: tip relative to the hole in the base [m]
-T_X, T_Y, T_Z = 96, 104, 112  #: unit tangent of the centreline at the tip
-ML_X, ML_Y, ML_Z = 120, 128, 136  #: moment at the tip [N m]
-# and the state on the way, in the frame along n.
-_TX, _TY, _TZ, _WX, _WY, _WZ = 144, 152, 160, 168, 176, 184
-_SX, _SY, _SZ, _G, _E = 192, 200, 208, 216, 224
-_AX, _AY, _AZ, _N = 232, 240, 248, 256
-U_MIN = 264  #: smallest n.t seen on the way [N]; by the energy integral, where the rod is bent most
-#: Numbers in a block.
-BLOCK = 272
+RODS, LANES = 6, 8
+#: Rows of the unknowns y of a rod: force n [N], moment at the base [N m] (its z component is zero)
+#: and length [m].
+NX, NY, NZ, MX, MY, LENGTH = range(6)
+
+#: Eight rods, a row of lanes for each number. Rods 6 and 7 do not exist and are fed with harmless
+#: values, so that every loop over lanes is one SIMD instruction.
+RODS_RECORD = np.dtype(
+    [
+        # What goes in,
+        ("y", np.float64, (6, LANES)),
+        ("inv_EI", np.float64, LANES),
+        ("c", np.float64, LANES),  # 1/EA - 1/GA
+        ("inv_GA", np.float64, LANES),
+        # what comes out,
+        ("p", np.float64, (3, LANES)),  # tip relative to the hole in the base [m]
+        ("t", np.float64, (3, LANES)),  # unit tangent of the centreline at the tip
+        ("m", np.float64, (3, LANES)),  # moment at the tip [N m]
+        ("u_min", np.float64, LANES),  # least n.t on the way [N]: there the rod is bent most
+        # and the state on the way, in the frame along n: t, w, the integral of f, and constants.
+        ("tn", np.float64, (3, LANES)),
+        ("wn", np.float64, (3, LANES)),
+        ("sn", np.float64, (3, LANES)),
+        ("axis", np.float64, (3, LANES)),
+        ("norm", np.float64, LANES),  # n along the axis
+        ("G", np.float64, LANES),
+        ("e", np.float64, LANES),
+    ]
+)
 
 # The 8th-order formula of the Dormand-Prince pair DOP853 (Hairer, Norsett, Wanner: Solving Ordinary
 # Differential Equations I, 2nd ed., section II.10). Stage i takes Ai_j of slope j; B are the
@@ -84,6 +98,7 @@ B8, B9, B10 = -5.801203960010585, 0.3111643669578199, -0.1521609496625161
 B11, B12 = 0.20136540080403034, 0.04471061572777259
 
 State = tuple[float, float, float, float, float]
+Vector = tuple[float, float, float]
 
 
 @njit(inline="always")
@@ -100,29 +115,41 @@ def _add(y: State, a: float, k: State) -> State:
     return (y[0] + a * k[0], y[1] + a * k[1], y[2] + a * k[2], y[3] + a * k[3], y[4] + a * k[4])
 
 
+@njit(forceinline=True, fastmath=KERNEL["fastmath"])
+def _sum(y: State, *terms: tuple[float, State]) -> State:
+    """Return y + the sum of a k."""
+    for a, k in terms:
+        y = _add(y, a, k)
+    return y
+
+
 @njit(inline="always")
-def _gain(
-    s: tuple[float, float, float], b: float, y: State, e: float
-) -> tuple[float, float, float]:
+def _gain(s: Vector, b: float, y: State, e: float) -> Vector:
     """Return s + b f, the part of the position that comes from f."""
     bg = b + (b * e) * y[2]
     return (s[0] + bg * y[0], s[1] + bg * y[1], s[2] + bg * y[2])
 
 
+@njit(inline="always")
+def _to_base(x: float, y: float, z: float, a: Vector, k: float) -> Vector:
+    """Turn a vector from the frame along n into the base frame, k = 1 / (1 + az)."""
+    shared = z - (a[0] * x + a[1] * y) * k
+    return x + a[0] * shared, y + a[1] * shared, a[2] * z - a[0] * x - a[1] * y
+
+
 @njit(**KERNEL)
-def shoot(w: Array, at: int, steps: int) -> None:
-    """Integrate the eight rods of the block at ``w[at]`` from the base to the tip.
+def shoot(rods: Record, steps: int) -> None:
+    """Integrate eight rods (RODS_RECORD) from the base to the tip.
 
     Args:
-        w: Flat storage; the block's input rows are read, its output rows are written.
-        at: Where the block begins.
+        rods: What goes in is read, what comes out is written.
         steps: Steps of the 8th-order formula, the same for all eight.
     """
-    w = w[at : at + BLOCK]
+    y, tn, wn, sn, axis = rods.y, rods.tn, rods.wn, rods.sn, rods.axis
     per_step = 1.0 / steps
     for i in range(LANES):
-        nx, ny, nz = w[i + N_X], w[i + N_Y], w[i + N_Z]
-        h = w[i + LENGTH] * per_step
+        nx, ny, nz = y[NX, i], y[NY, i], y[NZ, i]
+        h = y[LENGTH, i] * per_step
         norm = math.sqrt(nx * nx + ny * ny + nz * nz)
         # The third axis a = +-n/|n| is chosen with az >= 0, so that 1 + az is never near zero.
         signed = math.copysign(norm, nz)
@@ -130,133 +157,84 @@ def shoot(w: Array, at: int, steps: int) -> None:
         ax, ay = nx * scale, ny * scale
         az = nz * scale if norm > 1e-150 else 1.0
         k = 1.0 / (1.0 + az)
-        to_w = h * w[i + INV_EI]
-        mx, my = w[i + M_X] * to_w, w[i + M_Y] * to_w
+        to_w = h * rods.inv_EI[i]
+        mx, my = y[MX, i] * to_w, y[MY, i] * to_w
         shared = (ax * mx + ay * my) * k
-        w[i + _TX], w[i + _TY], w[i + _TZ] = -ax, -ay, az
-        w[i + _WX] = mx - ax * shared
-        w[i + _WY] = my - ay * shared
-        w[i + _WZ] = ax * mx + ay * my
-        w[i + _SX], w[i + _SY], w[i + _SZ] = 0.0, 0.0, 0.0
-        w[i + _G] = signed * to_w * h
-        w[i + _E] = signed * w[i + SHEAR_C]
-        w[i + _AX], w[i + _AY], w[i + _AZ] = ax, ay, az
-        w[i + _N] = signed
-        w[i + U_MIN] = nz
+        tn[0, i], tn[1, i], tn[2, i] = -ax, -ay, az
+        wn[0, i], wn[1, i], wn[2, i] = mx - ax * shared, my - ay * shared, ax * mx + ay * my
+        sn[0, i], sn[1, i], sn[2, i] = 0.0, 0.0, 0.0
+        axis[0, i], axis[1, i], axis[2, i] = ax, ay, az
+        rods.norm[i] = signed
+        rods.G[i] = signed * to_w * h
+        rods.e[i] = signed * rods.c[i]
+        rods.u_min[i] = nz
 
     for _ in range(steps):
-        _step(w)
+        _step(rods)
 
+    p, t, m = rods.p, rods.t, rods.m
     for i in range(LANES):
-        ax, ay, az = w[i + _AX], w[i + _AY], w[i + _AZ]
-        k = 1.0 / (1.0 + az)
-        h = w[i + LENGTH] * per_step
-        from_w = 1.0 / (h * w[i + INV_EI])
-        axial = w[i + LENGTH] * w[i + INV_GA]
-        x, y, z = w[i + _SX] * h, w[i + _SY] * h, w[i + _SZ] * h
-        shared = z - (ax * x + ay * y) * k
-        w[i + P_X] = x + ax * shared + axial * w[i + N_X]
-        w[i + P_Y] = y + ay * shared + axial * w[i + N_Y]
-        w[i + P_Z] = az * z - ax * x - ay * y + axial * w[i + N_Z]
-        x, y, z = w[i + _TX], w[i + _TY], w[i + _TZ]
-        shared = z - (ax * x + ay * y) * k
-        w[i + T_X] = x + ax * shared
-        w[i + T_Y] = y + ay * shared
-        w[i + T_Z] = az * z - ax * x - ay * y
-        x, y, z = w[i + _WX] * from_w, w[i + _WY] * from_w, w[i + _WZ] * from_w
-        shared = z - (ax * x + ay * y) * k
-        w[i + ML_X] = x + ax * shared
-        w[i + ML_Y] = y + ay * shared
-        w[i + ML_Z] = az * z - ax * x - ay * y
+        a = (axis[0, i], axis[1, i], axis[2, i])
+        k = 1.0 / (1.0 + a[2])
+        h = y[LENGTH, i] * per_step
+        from_w = 1.0 / (h * rods.inv_EI[i])
+        axial = y[LENGTH, i] * rods.inv_GA[i]
+        px, py, pz = _to_base(sn[0, i] * h, sn[1, i] * h, sn[2, i] * h, a, k)
+        p[0, i] = px + axial * y[NX, i]
+        p[1, i] = py + axial * y[NY, i]
+        p[2, i] = pz + axial * y[NZ, i]
+        t[0, i], t[1, i], t[2, i] = _to_base(tn[0, i], tn[1, i], tn[2, i], a, k)
+        m[0, i], m[1, i], m[2, i] = _to_base(
+            wn[0, i] * from_w, wn[1, i] * from_w, wn[2, i] * from_w, a, k
+        )
 
 
 @njit(**KERNEL)
-def _step(w: Array) -> None:
-    """Advance the eight rods of a block by one step of the 8th-order formula."""
+def _step(rods: Record) -> None:
+    """Advance eight rods by one step of the 8th-order formula."""
+    tn, wn, sn = rods.tn, rods.wn, rods.sn
     for i in range(LANES):
-        wz, G, e = w[i + _WZ], w[i + _G], w[i + _E]
-        y = (w[i + _TX], w[i + _TY], w[i + _TZ], w[i + _WX], w[i + _WY])
-        s = (w[i + _SX], w[i + _SY], w[i + _SZ])
+        wz, G, e, norm = wn[2, i], rods.G[i], rods.e[i], rods.norm[i]
+        y = (tn[0, i], tn[1, i], tn[2, i], wn[0, i], wn[1, i])
+        s = (sn[0, i], sn[1, i], sn[2, i])
         k1 = _rate(y, wz, G, e)
-        s = _gain(s, B1, y, e)
-        end = _add(y, B1, k1)
-        u = _add(y, A2_1, k1)
-        k2 = _rate(u, wz, G, e)
-        u = _add(y, A3_1, k1)
-        u = _add(u, A3_2, k2)
-        k3 = _rate(u, wz, G, e)
-        u = _add(y, A4_1, k1)
-        u = _add(u, A4_3, k3)
-        k4 = _rate(u, wz, G, e)
-        u = _add(y, A5_1, k1)
-        u = _add(u, A5_3, k3)
-        u = _add(u, A5_4, k4)
-        k5 = _rate(u, wz, G, e)
-        u = _add(y, A6_1, k1)
-        u = _add(u, A6_4, k4)
-        u = _add(u, A6_5, k5)
+        s, end = _gain(s, B1, y, e), _add(y, B1, k1)
+        k2 = _rate(_add(y, A2_1, k1), wz, G, e)
+        k3 = _rate(_sum(y, (A3_1, k1), (A3_2, k2)), wz, G, e)
+        k4 = _rate(_sum(y, (A4_1, k1), (A4_3, k3)), wz, G, e)
+        k5 = _rate(_sum(y, (A5_1, k1), (A5_3, k3), (A5_4, k4)), wz, G, e)
+        u = _sum(y, (A6_1, k1), (A6_4, k4), (A6_5, k5))
         k6 = _rate(u, wz, G, e)
-        lowest = min(w[i + U_MIN], w[i + _N] * u[2])
-        s = _gain(s, B6, u, e)
-        end = _add(end, B6, k6)
-        u = _add(y, A7_1, k1)
-        u = _add(u, A7_4, k4)
-        u = _add(u, A7_5, k5)
-        u = _add(u, A7_6, k6)
+        lowest = min(rods.u_min[i], norm * u[2])
+        s, end = _gain(s, B6, u, e), _add(end, B6, k6)
+        u = _sum(y, (A7_1, k1), (A7_4, k4), (A7_5, k5), (A7_6, k6))
         k7 = _rate(u, wz, G, e)
-        s = _gain(s, B7, u, e)
-        end = _add(end, B7, k7)
-        u = _add(y, A8_1, k1)
-        u = _add(u, A8_4, k4)
-        u = _add(u, A8_5, k5)
-        u = _add(u, A8_6, k6)
-        u = _add(u, A8_7, k7)
+        s, end = _gain(s, B7, u, e), _add(end, B7, k7)
+        u = _sum(y, (A8_1, k1), (A8_4, k4), (A8_5, k5), (A8_6, k6), (A8_7, k7))
         k8 = _rate(u, wz, G, e)
-        s = _gain(s, B8, u, e)
-        end = _add(end, B8, k8)
-        u = _add(y, A9_1, k1)
-        u = _add(u, A9_4, k4)
-        u = _add(u, A9_5, k5)
-        u = _add(u, A9_6, k6)
-        u = _add(u, A9_7, k7)
-        u = _add(u, A9_8, k8)
+        s, end = _gain(s, B8, u, e), _add(end, B8, k8)
+        u = _sum(y, (A9_1, k1), (A9_4, k4), (A9_5, k5), (A9_6, k6), (A9_7, k7), (A9_8, k8))
         k9 = _rate(u, wz, G, e)
-        s = _gain(s, B9, u, e)
-        end = _add(end, B9, k9)
-        u = _add(y, A10_1, k1)
-        u = _add(u, A10_4, k4)
-        u = _add(u, A10_5, k5)
-        u = _add(u, A10_6, k6)
-        u = _add(u, A10_7, k7)
-        u = _add(u, A10_8, k8)
-        u = _add(u, A10_9, k9)
+        s, end = _gain(s, B9, u, e), _add(end, B9, k9)
+        u = _sum(
+            y, (A10_1, k1), (A10_4, k4), (A10_5, k5), (A10_6, k6), (A10_7, k7), (A10_8, k8),
+            (A10_9, k9),
+        )  # fmt: skip
         k10 = _rate(u, wz, G, e)
-        lowest = min(lowest, w[i + _N] * u[2])
-        s = _gain(s, B10, u, e)
-        end = _add(end, B10, k10)
-        u = _add(y, A11_1, k1)
-        u = _add(u, A11_4, k4)
-        u = _add(u, A11_5, k5)
-        u = _add(u, A11_6, k6)
-        u = _add(u, A11_7, k7)
-        u = _add(u, A11_8, k8)
-        u = _add(u, A11_9, k9)
-        u = _add(u, A11_10, k10)
+        lowest = min(lowest, norm * u[2])
+        s, end = _gain(s, B10, u, e), _add(end, B10, k10)
+        u = _sum(
+            y, (A11_1, k1), (A11_4, k4), (A11_5, k5), (A11_6, k6), (A11_7, k7), (A11_8, k8),
+            (A11_9, k9), (A11_10, k10),
+        )  # fmt: skip
         k11 = _rate(u, wz, G, e)
-        s = _gain(s, B11, u, e)
-        end = _add(end, B11, k11)
-        u = _add(y, A12_1, k1)
-        u = _add(u, A12_4, k4)
-        u = _add(u, A12_5, k5)
-        u = _add(u, A12_6, k6)
-        u = _add(u, A12_7, k7)
-        u = _add(u, A12_8, k8)
-        u = _add(u, A12_9, k9)
-        u = _add(u, A12_10, k10)
-        u = _add(u, A12_11, k11)
+        s, end = _gain(s, B11, u, e), _add(end, B11, k11)
+        u = _sum(
+            y, (A12_1, k1), (A12_4, k4), (A12_5, k5), (A12_6, k6), (A12_7, k7), (A12_8, k8),
+            (A12_9, k9), (A12_10, k10), (A12_11, k11),
+        )  # fmt: skip
         k12 = _rate(u, wz, G, e)
-        s = _gain(s, B12, u, e)
-        end = _add(end, B12, k12)
-        w[i + U_MIN] = min(lowest, w[i + _N] * end[2])
-        w[i + _TX], w[i + _TY], w[i + _TZ], w[i + _WX], w[i + _WY] = end
-        w[i + _SX], w[i + _SY], w[i + _SZ] = s
+        s, end = _gain(s, B12, u, e), _add(end, B12, k12)
+        rods.u_min[i] = min(lowest, norm * end[2])
+        tn[0, i], tn[1, i], tn[2, i], wn[0, i], wn[1, i] = end
+        sn[0, i], sn[1, i], sn[2, i] = s

@@ -7,21 +7,22 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from continuum_ik import layout as m
-from continuum_ik.analysis import Analysis, analyse, fold_margin, rod_shapes
+from continuum_ik.analysis import Analysis, analyse, present_margin, rod_places
 from continuum_ik.errors import ContinuumError
-from continuum_ik.forward import FORWARD_DETAILS, forward_run
-from continuum_ik.path import linearise, load
+from continuum_ik.forward import forward_run
+from continuum_ik.layout import OUTCOME, duplicate, named
+from continuum_ik.path import tell_last
 from continuum_ik.pose import as_poses
 from continuum_ik.reasons import FOLD, NOT_FINITE, ROUTE_NAMES, describe
 from continuum_ik.robot import ContinuumRobot, Load
-from continuum_ik.rod import Array
-from continuum_ik.stability import is_stable
-from continuum_ik.tracking import DETAILS, run, track
+from continuum_ik.rod import LENGTH, RODS, Array
+from continuum_ik.stability import CLOSE_STABLE, STABLE
+from continuum_ik.tracking import run, track
 from continuum_ik.workspace import build, find_home, set_tolerance
 from kin_core import checks
 from kin_core.errors import (
@@ -39,14 +40,42 @@ TUTORIAL = 1e-6
 TIGHT = 1e-12
 #: What is said of a forward kinematics answer that a real platform would leave.
 UNSTABLE = "an equilibrium that is not stable, like the one it starts from: a rod has buckled there"
+_STABLE = (STABLE, CLOSE_STABLE)
 #: What the compiled batch gets for "from the target before" and "lengths only".
-_NOTHING, _NO_DETAILS = np.empty(0), np.empty((0, DETAILS))
+_NOTHING, _NO_OUTCOMES = np.empty(0), np.empty(0, OUTCOME)
 #: Most targets of one call.
 BATCH_LIMIT = 1_000_000
 
 
+class _Result:
+    """What results have in common."""
+
+    code: StatusCode
+    residual: float
+    iterations: int
+    reason: str
+
+    @property
+    def success(self) -> bool:
+        """Whether the request was solved."""
+        return self.code == StatusCode.SUCCESS
+
+    def check(self) -> Self:
+        """Return self, or raise the error that the code stands for."""
+        if self.success:
+            return self
+        about: dict[str, Any] = {"residual": self.residual, "iterations": self.iterations}
+        if self.code == StatusCode.INVALID_INPUT:
+            raise InvalidInput("", self.reason, **about)
+        kinds: dict[StatusCode, type[KinError]] = {
+            StatusCode.UNREACHABLE: Unreachable,
+            StatusCode.NOT_CONVERGED: NotConverged,
+        }
+        raise kinds.get(self.code, ContinuumError)(self.reason, **about)
+
+
 @dataclass(frozen=True, eq=False)
-class IKResult:
+class IKResult(_Result):
     """How an inverse kinematics request ended.
 
     Attributes:
@@ -80,19 +109,9 @@ class IKResult:
     stable: bool
     reason: str
 
-    @property
-    def success(self) -> bool:
-        """Whether the pose was solved."""
-        return self.code == StatusCode.SUCCESS
-
-    def check(self) -> IKResult:
-        """Return self, or raise the error that the code stands for."""
-        _raise(self.code, self.reason, self.residual, self.iterations)
-        return self
-
 
 @dataclass(frozen=True, eq=False)
-class FKResult:
+class FKResult(_Result):
     """How a forward kinematics request ended.
 
     Attributes:
@@ -116,16 +135,6 @@ class FKResult:
     limiting_leg: int
     stable: bool
     reason: str
-
-    @property
-    def success(self) -> bool:
-        """Whether the pose was found."""
-        return self.code == StatusCode.SUCCESS
-
-    def check(self) -> FKResult:
-        """Return self, or raise the error that the code stands for."""
-        _raise(self.code, self.reason, self.residual, self.iterations)
-        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,18 +200,6 @@ class FKBatch:
         )
 
 
-def _raise(code: StatusCode, reason: str, residual: float, iterations: int) -> None:
-    if code == StatusCode.SUCCESS:
-        return
-    if code == StatusCode.INVALID_INPUT:
-        raise InvalidInput("", reason, residual=residual, iterations=iterations)
-    kinds: dict[StatusCode, type[KinError]] = {
-        StatusCode.UNREACHABLE: Unreachable,
-        StatusCode.NOT_CONVERGED: NotConverged,
-    }
-    raise kinds.get(code, ContinuumError)(reason, residual=residual, iterations=iterations)
-
-
 class ContinuumSolver:
     """Inverse and forward kinematics of one robot, each solve starting from the last.
 
@@ -213,7 +210,8 @@ class ContinuumSolver:
         track: ``track(pose) -> int``, the fastest call there is: a pose of 12 numbers (or position
             and quaternion, 7) in, a status code out, the lengths in ``lengths``.
         lengths: View of the last solution's lengths (6) [m].
-        state: The array that kernels work in; layout.py says what lies where.
+        state: The array that kernels work in.
+        named: The same with the names of layout.py.
     """
 
     def __init__(
@@ -241,20 +239,20 @@ class ContinuumSolver:
         self.robot = ContinuumRobot() if robot is None else robot
         self.state = build(self.robot, *_tolerances(tolerance))
         find_home(self.state, self.robot)
-        self.state[m.DETOURS] = 1.0 if detours else 0.0
-        self.state[m.ALLOW_UNSTABLE] = 1.0 if allow_unstable else 0.0
         self._bind()
+        self.named.detours, self.allow_unstable = detours, allow_unstable
 
     def _bind(self) -> None:
+        self.named = named(self.state)
         self.track: Callable[[Array], int] = functools.partial(track, self.state)
-        self.lengths: Array = self.state[m.ANSWER + 40 : m.ANSWER + 46]
-        self._stable_at: tuple[tuple[int, float, float], bool] | None = None
+        self.lengths: Array = self.named.answer.y[LENGTH, :RODS]
+        self._stable_at: tuple[tuple[str, int, float], bool] | None = None
 
     def copy(self) -> ContinuumSolver:
         """Return an independent solver in the same state; cheap."""
         other = object.__new__(type(self))
         other.robot = self.robot
-        other.state = m.duplicate(self.state)
+        other.state = duplicate(self.state)
         other._bind()
         other._stable_at = self._stable_at
         return other
@@ -264,7 +262,7 @@ class ContinuumSolver:
         other = ContinuumSolver(
             self.robot.with_load(load),
             self.tolerance,
-            detours=bool(self.state[m.DETOURS] == 1.0),
+            detours=bool(self.named.detours),
             allow_unstable=self.allow_unstable,
         )
         if self.solved:
@@ -274,7 +272,7 @@ class ContinuumSolver:
     @property
     def tolerance(self) -> float:
         """Sum of squares of the residual that counts as solved."""
-        return float(self.state[m.TOLERANCE])
+        return float(self.named.tolerance)
 
     @tolerance.setter
     def tolerance(self, value: float) -> None:
@@ -283,51 +281,59 @@ class ContinuumSolver:
     @property
     def allow_unstable(self) -> bool:
         """Whether equilibria that are not stable count as solutions."""
-        return bool(self.state[m.ALLOW_UNSTABLE] == 1.0)
+        return bool(self.named.allow_unstable)
 
     @allow_unstable.setter
     def allow_unstable(self, value: bool) -> None:
-        self.state[m.ALLOW_UNSTABLE] = 1.0 if value else 0.0
+        self.named.allow_unstable = value
 
     @property
     def solved(self) -> bool:
         """Whether there is a last solution."""
-        return bool(self.state[m.COUNT] > 0.0)
+        return bool(self.named.count > 0)
+
+    @property
+    def _entry(self) -> str:
+        """The name of the entry of the last solution, or home."""
+        return "answer" if self.solved else "home"
 
     @property
     def pose(self) -> Array:
         """Pose of the last solution, or home; 12 numbers."""
-        at = m.ANSWER if self.solved else m.HOME
-        return self.state[at + m.ENTRY_POSE : at + m.ENTRY_POSE + 12].copy()
+        return np.array(self.named[self._entry].pose).reshape(12)
+
+    @property
+    def present_lengths(self) -> Array:
+        """Lengths of the last solution, or home; (6) [m]."""
+        return np.array(self.named[self._entry].y[LENGTH, :RODS])
 
     @property
     def home_lengths(self) -> Array:
         """Lengths at home (6) [m]."""
-        return self.state[m.HOME + 40 : m.HOME + 46].copy()
+        return np.array(self.named.home.y[LENGTH, :RODS])
 
     @property
     def home(self) -> IKResult:
         """The robot's home, where cold starts begin, as an answer."""
         other = self.copy()
-        w = other.state
-        w[m.ANSWER : m.ANSWER + m.ENTRY] = w[m.HOME : m.HOME + m.ENTRY]
-        w[m.REACHED], w[m.LIMITING] = 1.0, -1.0
+        w = other.named
+        w.answer, w.reached, w.limiting = w.home, 1.0, -1
         return other.result(int(StatusCode.SUCCESS))
 
     @property
     def statistics(self) -> dict[str, int]:
         """Counts since the solver was made."""
-        w = self.state
+        w = self.named
         return {
-            "solved": int(w[m.SOLVED_TOTAL]),
-            "evaluations": int(w[m.EVALUATIONS_TOTAL]),
-            "jacobians": int(w[m.REFRESHES_TOTAL]),
-            "recoveries": int(w[m.RECOVERED_TOTAL]),
+            "solved": int(w.solved_total),
+            "evaluations": int(w.evaluations_total),
+            "jacobians": int(w.refreshes_total),
+            "recoveries": int(w.recovered_total),
         }
 
     def reset(self) -> None:
         """Forget the last solution: the next solve is a cold start from home."""
-        self.state[m.COUNT], self.state[m.AGE] = 0.0, -1.0
+        self.named.count, self.named.age = 0, -1
 
     def solve(self, pose: ArrayLike) -> IKResult:
         """Solve for one pose (12 or 7 numbers, or 4x4), starting from the last solution."""
@@ -340,26 +346,25 @@ class ContinuumSolver:
 
     def result(self, code: int) -> IKResult:
         """Return everything about the last ``track``, given the code that it returned."""
-        w = self.state
+        found = np.empty(1, OUTCOME)
+        tell_last(self.state, code, found)
+        out = found[0]
         solved = code == StatusCode.SUCCESS
-        at = m.ANSWER if solved else m.BEST
-        y = w[at : at + m.UNKNOWNS].reshape(6, 8)[:, :6]
-        leg, reached = int(w[m.LIMITING]), float(w[m.REACHED])
-        nothing = np.full(6, np.nan)
+        leg, reached = int(out["limiting"]), float(out["reached"])
         return IKResult(
             code=StatusCode(code),
-            lengths=y[5].copy() if solved else nothing,
-            forces=y[:3].T.copy() if solved else np.full((6, 3), np.nan),
-            moments=y[3:5].T.copy() if solved else np.full((6, 2), np.nan),
-            residual=float(w[m.ANSWER_SUM_SQUARES]) if solved else math.nan,
-            leg_error=float(w[m.ANSWER_LEG_ERROR]) if solved else math.nan,
-            iterations=int(w[m.EVALUATIONS]),
+            lengths=out["lengths"],
+            forces=out["forces"],
+            moments=out["moments"],
+            residual=float(out["sum_squares"]),
+            leg_error=float(out["leg_error"]),
+            iterations=int(out["evaluations"]),
             reached=reached,
-            best_pose=w[at + m.ENTRY_POSE : at + m.ENTRY_POSE + 12].copy(),
+            best_pose=out["pose"].reshape(12),
             limiting_leg=leg,
-            route=ROUTE_NAMES[int(w[m.ROUTE])] if solved else "",
-            stable=solved and bool(is_stable(w[m.ANSWER + m.ENTRY_STABLE])),
-            reason="" if solved else describe(int(w[m.REASON]), leg, reached),
+            route=ROUTE_NAMES[out["route"]] if solved else "",
+            stable=out["stable"] in _STABLE,
+            reason="" if solved else describe(int(out["reason"]), leg, reached),
         )
 
     def run(self, poses: ArrayLike, task: Task | None = None) -> tuple[Array, NDArray[np.uint8]]:
@@ -372,7 +377,7 @@ class ContinuumSolver:
         lengths = np.full((len(targets), 6), np.nan)
         codes = np.full(len(targets), int(StatusCode.CANCELLED), dtype=np.uint8)
         flag = np.zeros(1, dtype=np.int64) if task is None else task.flag
-        run(self.state, _NOTHING, targets, lengths, codes, _NO_DETAILS, flag)
+        run(self.state, _NOTHING, targets, lengths, codes, _NO_OUTCOMES, flag)
         if task is not None:
             task.check()
         return lengths, codes
@@ -396,18 +401,16 @@ class ContinuumSolver:
         """
         targets = _targets(poses)
         n = len(targets)
-        lengths, details = np.full((n, 6), np.nan), np.full((n, DETAILS), np.nan)
-        details[:, 1:4] = 0.0, -1.0, 0.0
-        details[:, 34] = 0.0
-        codes = np.full(n, int(StatusCode.CANCELLED), dtype=np.uint8)
+        lengths, codes = np.full((n, 6), np.nan), np.zeros(n, dtype=np.uint8)
+        outcomes = np.zeros(n, OUTCOME)
         task = task or Task()
         pieces = _pieces(n, threads if independent else 1)
 
         def work(piece: slice) -> None:
             # A path moves this solver on; independent poses leave it as it is.
-            w = m.duplicate(self.state) if independent else self.state
-            fresh = m.duplicate(self.state) if independent else _NOTHING
-            run(w, fresh, targets[piece], lengths[piece], codes[piece], details[piece], task.flag)
+            w = duplicate(self.state) if independent else self.state
+            fresh = duplicate(self.state) if independent else _NOTHING
+            run(w, fresh, targets[piece], lengths[piece], codes[piece], outcomes[piece], task.flag)
             task.progress(piece.stop / max(n, 1))
 
         with task:
@@ -416,13 +419,13 @@ class ContinuumSolver:
         return Batch(
             lengths=lengths,
             codes=codes,
-            residuals=details[:, 0].copy(),
-            forces=details[:, 16:34].reshape(n, 6, 3).copy(),
-            reached=details[:, 1].copy(),
-            best=details[:, 4:16].copy(),
-            limiting_leg=details[:, 2].astype(np.int8),
-            reason=details[:, 3].astype(np.uint8),
-            stable=details[:, 34] == 1.0,
+            residuals=outcomes["sum_squares"].copy(),
+            forces=outcomes["forces"].copy(),
+            reached=outcomes["reached"].copy(),
+            best=outcomes["pose"].reshape(n, 12),
+            limiting_leg=outcomes["limiting"].astype(np.int8),
+            reason=outcomes["reason"].astype(np.uint8),
+            stable=np.isin(outcomes["stable"], _STABLE),
         )
 
     def forward(self, lengths: ArrayLike, guess: ArrayLike | None = None) -> FKResult:
@@ -436,29 +439,23 @@ class ContinuumSolver:
         wanted = _own(lengths)
         if wanted.shape != (6,):
             raise InvalidInput("lengths", f"must be six numbers, got {wanted.shape}")
-        w, start = self._forward_start(guess)
-        stable = self._stable(w, start, guess)
-        out = np.empty((1, FORWARD_DETAILS))
-        codes = np.empty(1, dtype=np.uint8)
-        forward_run(w, wanted[None], start, True, out, codes, np.zeros(1, dtype=np.int64))
-        code = int(codes[0])
-        solved = code == StatusCode.SUCCESS
-        at = m.ANSWER if solved else m.BEST
-        n = w[at : at + 24].reshape(3, 8)[:, :6].T
-        leg, reached = int(w[m.LIMITING]), float(w[m.REACHED])
-        reason = int(w[m.REASON])
+        outcomes, stable = self._forward(wanted[None], guess, True, 1, Task())
+        out = outcomes[0]
+        solved = out["code"] == StatusCode.SUCCESS
+        leg, reached = int(out["limiting"]), float(out["reached"])
+        reason = "" if stable else UNSTABLE
+        if not solved:
+            reason = _forward_reason(int(out["reason"]), leg, reached)
         return FKResult(
-            code=StatusCode(code),
-            pose=w[at + m.ENTRY_POSE : at + m.ENTRY_POSE + 12].copy(),
-            forces=n.copy() if solved else np.full((6, 3), np.nan),
-            residual=float(w[m.ANSWER_SUM_SQUARES]) if solved else math.nan,
-            iterations=int(w[m.EVALUATIONS]),
+            code=StatusCode(int(out["code"])),
+            pose=out["pose"].reshape(12),
+            forces=out["forces"],
+            residual=float(out["sum_squares"]),
+            iterations=int(out["evaluations"]),
             reached=reached,
             limiting_leg=leg,
-            stable=solved and stable,
-            reason=_forward_reason(reason, leg, reached)
-            if not solved
-            else ("" if stable else UNSTABLE),
+            stable=bool(solved and stable),
+            reason=reason,
         )
 
     def forward_many(
@@ -483,63 +480,68 @@ class ContinuumSolver:
         if wanted.ndim != 2 or wanted.shape[1] != 6:
             raise InvalidInput("lengths", f"must have the shape (n, 6), got {wanted.shape}")
         checks.count("lengths", len(wanted), BATCH_LIMIT)
-        n = len(wanted)
-        out = np.full((n, FORWARD_DETAILS), np.nan)
-        codes = np.full(n, int(StatusCode.CANCELLED), dtype=np.uint8)
-        task = task or Task()
-        w, start = self._forward_start(guess)
-        stable = self._stable(w, start, guess)
-
-        def work(piece: slice) -> None:
-            one = m.duplicate(w)
-            forward_run(one, wanted[piece], start, independent, out[piece], codes[piece], task.flag)
-
-        with task:
-            _spread(work, _pieces(n, threads if independent else 1))
-        task.check()
+        outcomes, stable = self._forward(wanted, guess, independent, threads, task or Task())
         return FKBatch(
-            poses=out[:, 4:].copy(),
-            codes=codes,
-            residuals=out[:, 0].copy(),
-            reached=out[:, 1].copy(),
-            limiting_leg=out[:, 2].astype(np.int8),
-            reason=out[:, 3].astype(np.uint8),
+            poses=outcomes["pose"].reshape(-1, 12),
+            codes=outcomes["code"].astype(np.uint8),
+            residuals=outcomes["sum_squares"].copy(),
+            reached=outcomes["reached"].copy(),
+            limiting_leg=outcomes["limiting"].astype(np.int8),
+            reason=outcomes["reason"].astype(np.uint8),
             stable=stable,
         )
 
-    def _forward_start(self, guess: ArrayLike | None) -> tuple[Array, int]:
-        w = m.duplicate(self.state)
-        if guess is not None:
-            code = track(w, _own(guess))
-            if code != StatusCode.SUCCESS:
-                reason = describe(int(w[m.REASON]), int(w[m.LIMITING]), float(w[m.REACHED]))
-                raise InvalidInput("guess", f"is not a reachable pose: {reason}")
-        return w, m.ANSWER if w[m.COUNT] > 0.0 else m.HOME
+    def _forward(
+        self, lengths: Array, guess: ArrayLike | None, independent: bool, threads: int, task: Task
+    ) -> tuple[NDArray[np.void], bool]:
+        """Solve rows of lengths: an OUTCOME for each, and whether the start is stable."""
+        start = self if guess is None else self.copy()
+        if guess is not None and start.track(_own(guess)) != StatusCode.SUCCESS:
+            reason = start.result(int(StatusCode.UNREACHABLE)).reason
+            raise InvalidInput("guess", f"is not a reachable pose: {reason}")
+        stable = start._stable()
+        outcomes = np.zeros(len(lengths), OUTCOME)
 
-    def _stable(self, w: Array, entry: int, guess: ArrayLike | None) -> bool:
-        """Whether the entry is stable; worked out once for each solution of this solver."""
-        if guess is not None:
-            return analyse(w, entry).stable
-        key = (entry, float(w[m.SOLVED_TOTAL]), float(w[m.TOLERANCE]))
+        def work(piece: slice) -> None:
+            one = duplicate(start.state)
+            forward_run(one, lengths[piece], independent, outcomes[piece], task.flag)
+
+        with task:
+            _spread(work, _pieces(len(lengths), threads if independent else 1))
+        task.check()
+        return outcomes, stable
+
+    def _stable(self) -> bool:
+        """Whether the last solution is stable, or home; worked out once for each."""
+        key = (self._entry, int(self.named.solved_total), self.tolerance)
         if self._stable_at is None or self._stable_at[0] != key:
-            self._stable_at = (key, analyse(w, entry).stable)
+            self._stable_at = (key, analyse(self.state, self._entry).stable)
         return self._stable_at[1]
 
     def analyse(self) -> Analysis:
         """Return Jacobian, stiffness, fold margin and stability at the last solution, or home."""
-        return analyse(self.state, m.ANSWER if self.solved else m.HOME)
+        return analyse(self.state, self._entry)
 
     def fold_margin(self) -> float:
         """Return the distance to the fold at the last solution, or home; quick, to some 1e-4."""
-        w = m.duplicate(self.state)
-        load(w, m.ANSWER if self.solved else m.HOME)
-        return float(fold_margin(w)) if linearise(w) else 0.0
+        return float(present_margin(duplicate(self.state)))
 
     def shapes(self, points: int = 21) -> Array:
         """Return the rods' centrelines (6, points, 3) at the last solution, or home [m]."""
         if not 2 <= points <= 10_000:
             raise InvalidInput("points", f"must be between 2 and 10000, got {points}")
-        return rod_shapes(self.state, m.ANSWER if self.solved else m.HOME, points)
+        return self.places(np.outer(self.present_lengths, np.linspace(0.0, 1.0, points)))
+
+    def places(self, arcs: ArrayLike) -> Array:
+        """Return places along the rods at the last solution, or home, base frame.
+
+        Args:
+            arcs: Lengths along each rod from the base, (6, n) [m]; below it rods are straight.
+
+        Returns:
+            (6, n, 3) [m].
+        """
+        return rod_places(self.state, self._entry, _own(checks.shape("arcs", arcs, (RODS, None))))
 
 
 def run_streams(

@@ -22,7 +22,6 @@ import math
 import numpy as np
 from numba import njit
 
-from continuum_ik import layout as m
 from continuum_ik.equations import (
     choose_steps,
     eliminate,
@@ -32,25 +31,16 @@ from continuum_ik.equations import (
     invert6,
     solve_linear,
     tangents,
+    unit,
 )
-from continuum_ik.path import LEVER, load
-from continuum_ik.rod import (
-    INV_EI,
-    KERNEL,
-    LENGTH,
-    M_X,
-    M_Y,
-    N_Z,
-    T_X,
-    U_MIN,
-    Array,
-    shoot,
-)
+from continuum_ik.layout import PLATFORM, STEPS_MAX
+from continuum_ik.path import LEVER, lengths_by_pose, load
+from continuum_ik.rod import KERNEL, LANES, LENGTH, MX, MY, NZ, RODS, Array, Record, shoot
 
 #: Places along a rod at which conjugate points are looked for.
 PLACES = 32
-#: What is known of a point, see layout.STABLE: clearly not, clearly, or close to the border.
-UNSTABLE, STABLE, CLOSE_UNSTABLE, CLOSE_STABLE = 0.0, 1.0, 2.0, 3.0
+#: What is known of a point, clearly not, clearly, or close to the border.
+UNSTABLE, STABLE, CLOSE_UNSTABLE, CLOSE_STABLE = 0, 1, 2, 3
 #: Change of dL/dpose up to which it cannot have become singular, and beyond which the point that it
 #: is compared with is renewed.
 REGULAR, RENEW = 0.9, 0.2
@@ -59,38 +49,39 @@ CLOSE = 0.01
 #: How much of the way to the border may be gone unasked; the least that the stiffness is taken to
 #: change with the scaled unknowns; and how far to go where the platform is not stable.
 CAUTION, SLOWEST, FAR = 0.4, 1.0, 1.0
-#: Distance in the scaled unknowns from where a rod buckles within which the border is close; how
-#: far two looks at a rod may lie apart to tell that distance, and how far to go if they lie
-#: further apart; and how much of that distance may be gone unasked on the way there.
-NEAR, LOCAL, UNSEEN, TOWARDS = 0.3, 2.5, 0.1, 0.6
 
 
 @njit(**KERNEL)
-def is_stable(state: float) -> bool:
+def is_stable(state: int) -> bool:
     """Whether a state is one of the stable ones."""
     return state in (STABLE, CLOSE_STABLE)
 
 
 @njit(**KERNEL)
-def linear_model(w: Array, entry: int, lengths_by_pose: Array, lengths_by_wrench: Array) -> bool:
-    """Linearise at an entry to high accuracy; False at a singular point."""
-    load(w, entry)
-    steps = min(m.STEPS_MAX, choose_steps(w, m.STEP_X2) + 8)
-    shoot(w, m.Y, steps)
+def _linearise_finely(w: Record) -> bool:
+    """Make Jacobian, factors and tangents with fine differences; False at a singular point."""
+    steps = min(STEPS_MAX, choose_steps(w, w.rules[w.fine].step_x2) + 8)
+    shoot(w.rods, steps)
     fine_jacobian(w, steps)
     if not eliminate(w):
         return False
     tangents(w)
-    for i in range(m.RODS):
-        for j in range(6):
-            lengths_by_pose[i, j] = w[m.TANGENT + j * m.COLUMN + 40 + i]
+    return True
+
+
+@njit(**KERNEL)
+def linear_model(w: Record, entry: Record, by_pose: Array, by_wrench: Array) -> bool:
+    """Linearise the lengths at an entry to high accuracy, (6, 6) each; False if it is singular."""
+    load(w, entry)
+    if not _linearise_finely(w):
+        return False
+    lengths_by_pose(w, by_pose)
     for j in range(6):
-        for k in range(m.RESIDUAL, m.PLATFORM_RESIDUAL + 8):
-            w[k] = 0.0
-        w[m.PLATFORM_RESIDUAL + j] = 1.0
+        w.residual[:] = 0.0
+        w.residual[PLATFORM, j] = 1.0
         solve_linear(w)
-        for i in range(m.RODS):
-            lengths_by_wrench[i, j] = -w[m.DELTA + 40 + i]
+        for i in range(RODS):
+            by_wrench[i, j] = -w.delta[LENGTH, i]
     return True
 
 
@@ -118,66 +109,63 @@ def _determinant5(a: Array) -> float:
 
 
 @njit(**KERNEL)
-def conjugate_points(w: Array, counts: Array) -> None:
+def conjugate_points(w: Record, counts: Array) -> None:
     """Count, for each rod, the places where it could buckle between clamped ends.
 
     A conjugate point is a place s where some change of the forces and moments at the base leaves
     position and direction at s unchanged: the determinant of d(p, t)(s) / d(n, m0) changes its
-    sign. Destroys block 0.
+    sign. Destroys what the rods were shot to.
     """
     a = np.empty((5, 5))
-    full = w[m.Y + 40 : m.Y + 48].copy()
-    sign = np.zeros(m.RODS)
-    steps = min(m.STEPS_MAX, choose_steps(w, m.STEP_X2) + 4)
-    for i in range(m.RODS):
-        counts[i] = 0
-    EI = w[m.EI_TYPICAL]
+    lengths, t = w.rods.y[LENGTH], w.rods.t
+    full = lengths.copy()
+    sign = np.zeros(RODS)
+    steps = min(STEPS_MAX, choose_steps(w, w.rules[w.fine].step_x2) + 4)
+    counts[:] = 0
     for place in range(1, PLACES + 1):
         part = place / PLACES
-        for i in range(m.LANES):
-            w[LENGTH + i] = full[i] * part
-        s = w[m.LENGTH_TYPICAL] * part
+        for i in range(LANES):
+            lengths[i] = full[i] * part
+        s = w.L * part
+        force, moment = w.EI / (s * s), w.EI / s
         fewer = 1 + int(steps * part)  # steps as long as those of the whole rod
-        shoot(w, m.Y, fewer)
+        shoot(w.rods, fewer)
         h = fine_increment(w)
-        fine_differences(w, fewer, h * EI / (s * s), h * EI / s)
-        for i in range(m.RODS):
+        fine_differences(w, fewer, h * force, h * moment)
+        for i in range(RODS):
             # Two directions across the tangent, carried along without a jump.
-            tx, ty, tz = w[T_X + i], w[T_X + 8 + i], w[T_X + 16 + i]
+            tx, ty, tz = t[0, i], t[1, i], t[2, i]
             k = 1.0 / (1.0 + tz) if tz > -0.999 else 1e3
             for j in range(5):
-                d = m.DIFFERENCES + 72 * j + i
-                scale = EI / (s * s) if j < 3 else EI / s
+                d = w.differences[j]
+                scale = force if j < MX else moment
                 for r in range(3):
-                    a[r, j] = w[d + 8 * r] * scale / s
-                ux, uy, uz = w[d + 24], w[d + 32], w[d + 40]
+                    a[r, j] = d[r, i] * scale / s
+                ux, uy, uz = d[3, i], d[4, i], d[5, i]
                 a[3, j] = ((1.0 - tx * tx * k) * ux - tx * ty * k * uy - tx * uz) * scale
                 a[4, j] = (-tx * ty * k * ux + (1.0 - ty * ty * k) * uy - ty * uz) * scale
-            det = _determinant5(a)
-            now = 1.0 if det > 0.0 else -1.0
+            now = 1.0 if _determinant5(a) > 0.0 else -1.0
             if sign[i] != 0.0 and now != sign[i]:
                 counts[i] += 1
             sign[i] = now
-    for i in range(m.LANES):
-        w[LENGTH + i] = full[i]
+    lengths[:] = full
 
 
 @njit(**KERNEL)
-def _stiffness(w: Array, K: Array) -> bool:
+def _stiffness(w: Record, K: Array) -> bool:
     """Fill K (6, 6) with the scaled stiffness, by the factors and tangents at hand.
 
     K = -(dL/dwrench)^-1 dL/dpose, symmetric part. By the arrowhead dL/dwrench is -U_L S^-1, where
     U_L are the lengths by the free unknowns and S is the Schur complement; so it needs no inverse.
     """
-    L, EI = w[m.LENGTH_TYPICAL], w[m.EI_TYPICAL]
+    L = w.L
     size = 0.0
     for r in range(6):
         for c in range(6):
             total = 0.0
-            for i in range(m.RODS):
-                by_pose = w[m.TANGENT + c * m.COLUMN + 40 + i]
-                total += w[m.SCHUR + 6 * r + i] / w[m.U + 40 + i] * by_pose
-            K[r, c] = total * (L if r < 3 else 1.0) * (L if c < 3 else 1.0) * L / EI
+            for i in range(RODS):
+                total += w.schur[r, i] / w.U[LENGTH, i] * w.tangent[c, LENGTH, i]
+            K[r, c] = total * (L if r < 3 else 1.0) * (L if c < 3 else 1.0) * L / w.EI
             size += abs(K[r, c])
     for r in range(6):
         for c in range(r):
@@ -228,49 +216,46 @@ def _softest(K: Array) -> float:
 
 
 @njit(**KERNEL)
-def _judge_platform(w: Array) -> float:
+def _judge_platform(w: Record) -> int:
     """Say what the stiffness tells, rods taken to be sound.
 
-    Sets STABLE_WITHIN, how far the unknowns may go before this has to be asked again, by how fast
+    Sets stable_within, how far the unknowns may go before this has to be asked again, by how fast
     the softest direction grew softer.
     """
     K = np.empty((6, 6))
-    w[m.STABLE_WITHIN] = FAR
+    w.stable_within = FAR
     if not _stiffness(w, K):
         return CLOSE_UNSTABLE
     now = _softest(K)
-    if w[m.STIFFNESS] == 0.0:
-        w[m.STIFFNESS] = max(now, 1e-6)  # home
-    near = CLOSE * w[m.STIFFNESS]
-    before, w[m.SOFTEST] = w[m.SOFTEST], now
-    moved, w[m.STABLE_MOVED] = w[m.STABLE_MOVED], 0.0
+    if w.stiffness == 0.0:
+        w.stiffness = max(now, 1e-6)  # home
+    near = CLOSE * w.stiffness
+    before, w.softest = w.softest, now
+    moved, w.stable_moved = w.stable_moved, 0.0
     if now > 0.0:
         rate = max(abs(before - now) / max(moved, 1e-3), SLOWEST)
-        w[m.STABLE_WITHIN] = max(CAUTION * now / rate, 1e-3)
+        w.stable_within = max(CAUTION * now / rate, 1e-3)
         return STABLE if now > near else CLOSE_STABLE
     return CLOSE_UNSTABLE if _definite(K, -near) else UNSTABLE
 
 
 @njit(**KERNEL)
-def _buckled(w: Array) -> bool:
-    """Whether any rod is; destroys what block 0 was shot to."""
-    counts = np.zeros(m.RODS, dtype=np.int64)
+def _buckled(w: Record) -> bool:
+    """Whether any rod is; destroys what the rods were shot to."""
+    counts = np.zeros(RODS, dtype=np.int64)
     conjugate_points(w, counts)
-    total = 0
-    for i in range(m.RODS):
-        total += counts[i]
-    return total > 0
+    return counts.sum() > 0
 
 
 @njit(**KERNEL)
-def _watch_rods(w: Array, moved: float) -> tuple[bool, bool]:
-    """Look at each rod's determinant; needs the Jacobian, and block 0 shot.
+def _watch_rods(w: Record, moved: float) -> tuple[bool, bool]:
+    """Look at each rod's determinant; needs the Jacobian, and the rods shot.
 
-    Lessens STABLE_WITHIN to some of the way to where a rod would buckle at the pace since the last
-    look. Sets ROD_DETERMINANTS.
+    Lessens stable_within to some of the way to where a rod would buckle at the pace since the last
+    look. Sets rod_determinants.
 
     Args:
-        w: The solver's array.
+        w: The solver.
         moved: How far the unknowns have gone since the last look, scaled; infinite if that is of
             no use.
 
@@ -279,122 +264,109 @@ def _watch_rods(w: Array, moved: float) -> tuple[bool, bool]:
         now.
     """
     a = np.empty((5, 5))
-    L, EI = w[m.LENGTH_TYPICAL], w[m.EI_TYPICAL]
+    rods, caution = w.rods, w.caution
     sound, near = True, False
-    for i in range(m.RODS):
-        before, w[m.ROD_DETERMINANTS + i] = w[m.ROD_DETERMINANTS + i], 0.0
+    for i in range(RODS):
+        before, w.rod_determinants[i] = w.rod_determinants[i], 0.0
         # The second variation of the energy is at least |dt'|^2 EI - (EI k^2 - n.t) |dt|^2 along
         # the rod, k being the curvature, and dt is zero at both ends. By the energy integral
         # EI k^2 = m0^2/EI + 2 (n.t0 - n.t).
-        e, u = w[INV_EI + i], w[U_MIN + i]
-        most = e * (w[M_X + i] ** 2 + w[M_Y + i] ** 2) + 2.0 * w[N_Z + i] - 3.0 * u
-        if most * e * w[LENGTH + i] ** 2 < math.pi**2:
+        e, u, y = rods.inv_EI[i], rods.u_min[i], rods.y
+        most = e * (y[MX, i] ** 2 + y[MY, i] ** 2) + 2.0 * y[NZ, i] - 3.0 * u
+        if most * e * y[LENGTH, i] ** 2 < math.pi**2:
             continue
         for r in range(5):
             for c in range(5):
-                scale = (EI / (L * L) if c < 3 else EI / L) / (L if r < 3 else 1.0)
-                a[r, c] = w[m.JACOBIAN + 48 * r + 8 * c + i] * scale
+                a[r, c] = w.jacobian[r, c, i] * (unit(w, c) / (w.L if r < 3 else 1.0))
         now = _determinant5(a)
-        w[m.ROD_DETERMINANTS + i] = now
+        w.rod_determinants[i] = now
         sound = sound and now > 0.0
         pace = abs(now - before) / max(moved, 1e-3) if before != 0.0 else 0.0
-        near = near or not moved < 1e300 or abs(now) < NEAR * pace
-        caution = TOWARDS if abs(now) < abs(before) else 1.0
-        within = max(caution * abs(now) / max(pace, 1e-100), 1e-3)
-        w[m.STABLE_WITHIN] = min(w[m.STABLE_WITHIN], within if moved <= LOCAL else UNSEEN)
+        near = near or not moved < 1e300 or abs(now) < caution.near * pace
+        part = caution.towards if abs(now) < abs(before) else 1.0
+        within = max(part * abs(now) / max(pace, 1e-100), 1e-3)
+        w.stable_within = min(w.stable_within, within if moved <= caution.local else caution.unseen)
     return sound, near
 
 
 @njit(**KERNEL)
-def _change(w: Array) -> float:
+def _change(w: Record) -> float:
     """Return |P0 dL/dpose - 1|, turns by a lever; infinite if there is no P0.
 
     The norm is the largest sum of a row. Eigenvalues alone would not do: between two points where
     they are close to 1 the matrix may have been singular twice.
     """
-    if w[m.STABLE_REFERENCE] == 0.0:
+    if w.stable_reference == 0:
         return math.inf
-    lever = LEVER * w[m.LENGTH_TYPICAL]
+    lever = LEVER * w.L
     worst = 0.0
     for r in range(6):
         row = 0.0
         for c in range(6):
             total = -1.0 if r == c else 0.0
-            for i in range(m.RODS):
-                by_pose = w[m.TANGENT + c * m.COLUMN + 40 + i]
-                total += w[m.STABLE_INVERSE + 6 * r + i] * by_pose
+            for i in range(RODS):
+                total += w.stable_inverse[r, i] * w.tangent[c, LENGTH, i]
             row += abs(total) * (lever if r >= 3 else 1.0) / (lever if c >= 3 else 1.0)
         worst = max(worst, row)
     return worst
 
 
 @njit(**KERNEL)
-def carry_stability(w: Array, connected: bool, moved: float) -> None:
+def carry_stability(w: Record, connected: bool, moved: float) -> None:
     """Find out about the present point, by what is known of the last one.
 
-    Factors and tangents must be at hand. Destroys what block 0 was shot to.
+    Factors and tangents must be at hand. Destroys what the rods were shot to.
 
     Args:
-        w: The solver's array; STABLE is the answer.
+        w: The solver; ``stable`` is the answer.
         connected: Whether the last point lies on the same curve, without a singular J between.
         moved: How far the unknowns have gone since then, scaled.
     """
-    moved += w[m.STABLE_MOVED]
-    w[m.STABLE_MOVED] = moved
+    moved += w.stable_moved
+    w.stable_moved = moved
     change = _change(w) if connected else math.inf
     now = _judge_platform(w)
     sound, near = _watch_rods(w, moved if connected else math.inf)
     # Rods do not buckle before the platform gives way.
-    carried = sound and change <= REGULAR and is_stable(w[m.STABLE])
+    carried = sound and change <= REGULAR and is_stable(w.stable)
     if is_stable(now) and not carried and _buckled(w):
         now = UNSTABLE
     if near and now <= STABLE:
         now += CLOSE_UNSTABLE
-    w[m.STABLE] = now
+    w.stable = now
     if change > RENEW:
         _renew_reference(w)
 
 
 @njit(**KERNEL)
-def begin_stability(w: Array) -> None:
-    """Begin at the present point, of which STABLE is known; factors and tangents at hand."""
+def begin_stability(w: Record) -> None:
+    """Begin at the present point, of which ``stable`` is known; factors and tangents at hand."""
     _judge_platform(w)
     _watch_rods(w, math.inf)
     _renew_reference(w)
 
 
 @njit(**KERNEL)
-def _renew_reference(w: Array) -> None:
+def _renew_reference(w: Record) -> None:
     """Take the present dL/dpose as the one that later ones are compared with."""
-    for i in range(m.RODS):
-        for j in range(6):
-            w[m.LENGTH_BY_POSE + 6 * i + j] = w[m.TANGENT + j * m.COLUMN + 40 + i]
-    sound = invert6(w, m.LENGTH_BY_POSE, m.STABLE_INVERSE)
-    w[m.STABLE_REFERENCE] = 1.0 if sound else 0.0
+    lengths_by_pose(w, w.length_by_pose)
+    w.stable_reference = 1 if invert6(w.length_by_pose, w.stable_inverse) else 0
 
 
 @njit(**KERNEL)
-def settle_stability(w: Array) -> None:
+def settle_stability(w: Record) -> None:
     """Decide at the present point, if the border is close, with fine differences.
 
-    The factors are then those of this point, if it has any (AGE says so). Destroys RESIDUAL and
-    what block 0 was shot to; keeps DELTA.
+    The factors are then those of this point, if it has any (age says so). Destroys residual and
+    what the rods were shot to; keeps delta.
     """
-    if w[m.STABLE] <= STABLE:
+    if w.stable <= STABLE:
         return
-    for k in range(m.UNKNOWNS):
-        w[m.SAVED_STEP + k] = w[m.DELTA + k]
-    steps = min(m.STEPS_MAX, choose_steps(w, m.STEP_X2) + 8)
-    shoot(w, m.Y, steps)
-    fine_jacobian(w, steps)
-    sound = eliminate(w)
-    w[m.AGE] = 0.0 if sound else -1.0
-    state = CLOSE_UNSTABLE
-    if sound:
-        tangents(w)
-        K = np.empty((6, 6))
-        if _stiffness(w, K) and _definite(K, 0.0) and not _buckled(w):
-            state = CLOSE_STABLE
-    w[m.STABLE] = state
-    for k in range(m.UNKNOWNS):
-        w[m.DELTA + k] = w[m.SAVED_STEP + k]
+    w.saved_step = w.delta
+    sound = _linearise_finely(w)
+    w.age = 0 if sound else -1
+    w.stable = CLOSE_UNSTABLE
+    K = np.empty((6, 6))
+    if sound and _stiffness(w, K) and _definite(K, 0.0) and not _buckled(w):
+        w.stable = CLOSE_STABLE
+    w.delta = w.saved_step

@@ -18,12 +18,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from continuum_ik import layout as m
 from continuum_ik.analysis import fold_margin
+from continuum_ik.layout import ENTRY, duplicate, named, record
 from continuum_ik.path import copy_entry
 from continuum_ik.pose import make_pose
 from continuum_ik.reasons import NONE, SUCCESS
-from continuum_ik.rod import KERNEL, Array
+from continuum_ik.rod import KERNEL, LENGTH, RODS, Array
 from continuum_ik.solver import ContinuumSolver
 from continuum_ik.stability import CLOSE_STABLE, STABLE
 from continuum_ik.tracking import hop
@@ -35,13 +35,11 @@ from kin_core.task import Task
 POSES_LIMIT = 200_000
 #: Poses tried from home when the flood has come to its end, in search of separate parts.
 SEEDS = 24
-#: Numbers of a pose that are kept: unknowns, pose, stability.
-ENTRY = m.ENTRY_STABLE + 1
 #: The edge of the workspace is found to this part of the grid's spacing.
 SMALLEST = 0.02
 #: Steps along the arc after which the way from one neighbour is given up. A fold or a sharp bend
 #: takes some 10; where branches cross, up to thousands, and there are other neighbours.
-ARC_BUDGET = 25.0
+ARC_BUDGET = 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +93,7 @@ class Sweep:
 
 @njit(**KERNEL)
 def _spread(
-    w: Array,
+    state: Array,
     entries: Array,
     sources: Array,
     cells: Array,
@@ -105,6 +103,7 @@ def _spread(
     flag: Array,
 ) -> int:
     """Solve cells, each from its source's entry; fill entries, codes and margins."""
+    w = record(state)
     for k in range(len(cells)):
         if flag[0] != 0:
             return k
@@ -112,14 +111,9 @@ def _spread(
         if codes[cell] == SUCCESS:
             continue
         source = sources[k]
-        if source >= 0:
-            for j in range(ENTRY):
-                w[m.START + j] = entries[source, j]
-        else:
-            copy_entry(w, m.HOME, m.START)
+        copy_entry(entries[source] if source >= 0 else w.home, w.start)
         if hop(w, targets[cell]) == NONE:
-            for j in range(ENTRY):
-                entries[cell, j] = w[m.ANSWER + j]
+            copy_entry(w.answer, entries[cell])
             codes[cell] = SUCCESS
             margins[cell] = fold_margin(w)
     return len(cells)
@@ -181,9 +175,9 @@ def sweep_workspace(
     with task:
         flood.run()
     task.check()
-    state = flood.entries[:, m.ENTRY_STABLE]
-    stable = (flood.codes == SUCCESS) & np.isin(state, (STABLE, CLOSE_STABLE))
-    lengths = np.where((flood.codes == SUCCESS)[:, None], flood.entries[:, 40:46], np.nan)
+    solved = flood.codes == SUCCESS
+    stable = solved & np.isin(flood.entries["stable"], (STABLE, CLOSE_STABLE))
+    lengths = np.where(solved[:, None], flood.entries["y"][:, LENGTH, :RODS], np.nan)
     task.progress(1.0, "done", done=total, reachable=flood.reached())
     return Sweep(
         x=xs,
@@ -192,7 +186,7 @@ def sweep_workspace(
         rotation=R.reshape(3, 3).copy(),
         codes=flood.codes.reshape(nz, ny, nx),
         lengths=lengths.reshape(nz, ny, nx, 6),
-        fold_margin=np.where(flood.codes == SUCCESS, flood.margins, np.nan).reshape(nz, ny, nx),
+        fold_margin=np.where(solved, flood.margins, np.nan).reshape(nz, ny, nx),
         stable=stable.reshape(nz, ny, nx),
         seconds=time.perf_counter() - begin,
     )
@@ -213,16 +207,15 @@ class _Flood:
         self.targets = targets
         self.shape = shape
         self.task = task
-        self.entries = np.zeros((n, ENTRY))
+        self.entries = np.zeros(n, ENTRY)
         self.codes = np.full(n, int(StatusCode.UNREACHABLE), dtype=np.uint8)
         self.margins = np.full(n, np.nan)
         self.attempted = np.zeros(n, dtype=bool)
-        self.arrays = [solver.copy().state for _ in range(threads)]
-        for w in self.arrays:
-            w[m.SMALLEST] = SMALLEST
-            w[m.ARC_BUDGET] = ARC_BUDGET
+        self.arrays = [duplicate(solver.state) for _ in range(threads)]
+        for w in map(named, self.arrays):
+            w.smallest, w.arc_budget = SMALLEST, ARC_BUDGET
         self.pool = ThreadPoolExecutor(max_workers=threads)
-        self.home = solver.state[m.HOME + m.ENTRY_POSE : m.HOME + m.ENTRY_POSE + 3].copy()
+        self.home = named(solver.state).home.pose[0].copy()
 
     def reached(self) -> int:
         """Poses solved so far."""
@@ -231,23 +224,20 @@ class _Flood:
     def run(self) -> None:
         """Flood from the pose nearest to home, then from others that are not yet reached."""
         distance = np.linalg.norm(self.targets[:, :3] - self.home, axis=1)
-        nearest = np.argsort(distance, kind="stable")
         with self.pool:
-            tried = 0
-            for cell in nearest:
-                if tried >= SEEDS or self.task.stopped:
-                    break
-                if self.attempted[cell]:
-                    continue
-                tried += 1
-                self._solve(np.array([-1]), np.array([cell]))
-                if self.codes[cell] == SUCCESS:
-                    self._flood(np.array([cell]))
+            self._seed(np.argsort(distance, kind="stable"))
             # Separate parts, which this grid does not connect: from home to poses spread over it.
             rest = np.flatnonzero(~self.attempted)
-            for cell in rest[:: max(1, len(rest) // SEEDS)]:
-                if self.task.stopped or self.attempted[cell]:
-                    continue
+            self._seed(rest[:: max(1, len(rest) // SEEDS)])
+
+    def _seed(self, cells: NDArray[np.int64]) -> None:
+        """Try to reach cells from home, as many as SEEDS, and flood from those that are."""
+        tried = 0
+        for cell in cells:
+            if tried > SEEDS or self.task.stopped:
+                return
+            if not self.attempted[cell]:
+                tried += 1
                 self._solve(np.array([-1]), np.array([cell]))
                 if self.codes[cell] == SUCCESS:
                     self._flood(np.array([cell]))

@@ -7,38 +7,39 @@ import math
 import numpy as np
 from numba import njit
 
-from continuum_ik import layout as m
 from continuum_ik.arc import ARC_BUDGET
 from continuum_ik.continuation import CHANGE, changed, make_sure
 from continuum_ik.equations import aim, one_step
 from continuum_ik.errors import NoHome
+from continuum_ik.layout import allocate, named, record
 from continuum_ik.newton import POLISH, correct
-from continuum_ik.path import exchange_rules, linearise, store
+from continuum_ik.path import linearise, store
 from continuum_ik.robot import ContinuumRobot
 from continuum_ik.rod import (
-    BLOCK,
     INLINED,
-    INV_EI,
-    INV_GA,
     KERNEL,
+    LANES,
     LENGTH,
-    M_X,
-    M_Y,
-    N_X,
-    N_Y,
-    N_Z,
-    SHEAR_C,
+    MX,
+    MY,
+    NX,
+    NY,
+    NZ,
+    RODS,
     Array,
+    Record,
 )
 
 #: Displacements of the Jacobian's differences in the scaled unknowns, for rods that carry nothing.
 INCREMENT = 1e-7
+#: The fields of layout.CAUTION: near, local, unseen, towards, tips.
+CAUTION = (0.3, 2.5, 0.1, 0.6, 0.1)
 #: Sum of squares and error of the lengths on the way to far targets.
 FINE, FINE_LEG = 1e-17, 1e-11
 
 
-def _rules(tolerance: float, leg_tolerance: float, jacobian: float) -> list[float]:
-    """Return what lies at layout.RULES.
+def _rules(tolerance: float, leg_tolerance: float, jacobian: float) -> tuple[float, ...]:
+    """Return the fields of layout.RULES.
 
     Args:
         tolerance: Sum of squares of the residual.
@@ -50,111 +51,106 @@ def _rules(tolerance: float, leg_tolerance: float, jacobian: float) -> list[floa
     accept = (math.sqrt(tolerance) - 1.5 * error) ** 2
     error = max(error, 1e-13)
     legs = max(0.3 * leg_tolerance, 1e-13)
-    return [accept, leg_tolerance, error, legs, one_step(error), one_step(jacobian), -1.0, 1.0]
+    return accept, leg_tolerance, error, legs, one_step(error), one_step(jacobian), -1.0, 1.0
 
 
-def set_tolerance(w: Array, tolerance: float, leg_tolerance: float) -> None:
+def set_tolerance(state: Array, tolerance: float, leg_tolerance: float) -> None:
     """Set what counts as solved.
 
     Args:
-        w: The solver's array.
+        state: The solver's array.
         tolerance: Sum of squares of the residual.
         leg_tolerance: Estimated error of a length [m].
     """
-    w[m.TOLERANCE] = tolerance
-    w[m.RULES : m.RULES + m.RULES_SIZE] = _rules(tolerance, leg_tolerance, 1e-4)
+    w = named(state)
+    w.tolerance = tolerance
+    w.rules[0] = _rules(tolerance, leg_tolerance, 1e-4)
     # On the way to far targets branches come close to each other; there all is done finely.
-    fine = _rules(min(tolerance, FINE), min(leg_tolerance, FINE_LEG), 1e-8)
-    w[m.OTHER_RULES : m.OTHER_RULES + m.RULES_SIZE] = fine
+    w.rules[1] = _rules(min(tolerance, FINE), min(leg_tolerance, FINE_LEG), 1e-8)
     # Extrapolating further pays only while the prediction is better than the tolerance is tight.
-    w[m.ORDER] = 2.0 if tolerance >= 1e-8 else 4.0
+    w.order = 2 if tolerance >= 1e-8 else 4
 
 
 def build(robot: ContinuumRobot, tolerance: float, leg_tolerance: float) -> Array:
     """Return a solver's array for a robot, without a home yet."""
-    w = m.allocate()
+    state = allocate()
+    w = named(state)
     typical = robot.home_height
-    for i in range(m.LANES):
-        rod = robot.rods[i % m.RODS]
-        for at in range(0, 6 * BLOCK, BLOCK):
-            w[at + INV_EI + i] = 1.0 / rod.bending_stiffness
-            w[at + SHEAR_C + i] = 1.0 / rod.axial_stiffness - 1.0 / rod.shear_stiffness
-            w[at + INV_GA + i] = 1.0 / rod.shear_stiffness
-            w[at + LENGTH + i] = typical
-        w[m.BASE + i : m.BASE + 24 : 8] = robot.base[i % m.RODS]
-        w[m.PLATFORM + i : m.PLATFORM + 24 : 8] = robot.platform[i % m.RODS]
-        w[m.MASK + i] = 1.0 if i < m.RODS else 0.0
-    w[m.FORCE : m.FORCE + 3] = robot.load.force
-    w[m.MOMENT : m.MOMENT + 3] = robot.load.moment
-    w[m.POINT : m.POINT + 3] = robot.load.point
-    w[m.LENGTH_MIN], w[m.LENGTH_MAX] = robot.limits.length
-    w[m.FORCE_MAX], w[m.CURVATURE_MAX] = robot.limits.force, robot.limits.curvature
-    w[m.HEIGHT_MIN] = robot.limits.height
-    w[m.EI_TYPICAL] = float(np.mean([rod.bending_stiffness for rod in robot.rods]))
-    w[m.LENGTH_TYPICAL] = typical
-    w[m.FORCE_STEP] = INCREMENT * w[m.EI_TYPICAL] / typical**2
-    w[m.MOMENT_STEP] = INCREMENT * w[m.EI_TYPICAL] / typical
+    for i in range(LANES):
+        rod = robot.rods[i % RODS]
+        for rods in (w.rods, w.displaced):
+            rods.inv_EI[..., i] = 1.0 / rod.bending_stiffness
+            rods.c[..., i] = 1.0 / rod.axial_stiffness - 1.0 / rod.shear_stiffness
+            rods.inv_GA[..., i] = 1.0 / rod.shear_stiffness
+            rods.y[..., LENGTH, i] = typical
+        w.base_holes[:, i] = robot.base[i % RODS]
+        w.platform_holes[:, i] = robot.platform[i % RODS]
+        w.mask[i] = 1.0 if i < RODS else 0.0
+    w.force, w.moment, w.point = robot.load.force, robot.load.moment, robot.load.point
+    w.length_min, w.length_max = robot.limits.length
+    w.force_max, w.curvature_max = robot.limits.force, robot.limits.curvature
+    w.height_min = robot.limits.height
+    w.EI = np.mean([rod.bending_stiffness for rod in robot.rods])
+    w.L = typical
+    w.force_step, w.moment_step = INCREMENT * w.EI / typical**2, INCREMENT * w.EI / typical
     softest = min(min(rod.axial_stiffness, rod.shear_stiffness) for rod in robot.rods)
-    w[m.STRETCH] = 1.0 + robot.limits.force / softest
-    w[m.AGE] = -1.0
-    w[m.LIMITING] = -1.0
-    w[m.DETOURS] = 1.0
-    w[m.SMALLEST] = 1e-5
-    w[m.ARC_BUDGET] = ARC_BUDGET
-    w[m.STEPS] = 1.0
-    set_tolerance(w, tolerance, leg_tolerance)
-    return w
+    w.stretch = 1.0 + robot.limits.force / softest
+    w.age, w.limiting, w.detours, w.steps = -1, -1, 1, 1
+    w.smallest, w.arc_budget = 1e-5, ARC_BUDGET
+    w.caution = CAUTION
+    set_tolerance(state, tolerance, leg_tolerance)
+    return state
 
 
 @njit(**INLINED)
-def _guess(w: Array) -> None:
+def _guess(w: Record) -> None:
     """Set the unknowns to slender beams, clamped upright at both ends: cubic centrelines."""
-    for i in range(m.RODS):
-        x, y, z = w[m.TIP + i], w[m.TIP + 8 + i], w[m.TIP + 16 + i]
-        EI = 1.0 / w[INV_EI + i]
-        L = math.sqrt(z * z + 1.2 * (x * x + y * y))
-        w[N_X + i], w[N_Y + i], w[N_Z + i] = (
-            12.0 * EI * x / (z * z * z),
-            12.0 * EI * y / (z * z * z),
-            0.0,
-        )
-        w[M_X + i], w[M_Y + i] = -6.0 * EI * y / (z * z), 6.0 * EI * x / (z * z)
-        w[LENGTH + i] = L
+    y = w.rods.y
+    for i in range(RODS):
+        dx, dy, dz = w.tip[0, i], w.tip[1, i], w.tip[2, i]
+        EI = 1.0 / w.rods.inv_EI[i]
+        y[NX, i], y[NY, i], y[NZ, i] = 12.0 * EI * dx / dz**3, 12.0 * EI * dy / dz**3, 0.0
+        y[MX, i], y[MY, i] = -6.0 * EI * dy / dz**2, 6.0 * EI * dx / dz**2
+        y[LENGTH, i] = math.sqrt(dz * dz + 1.2 * (dx * dx + dy * dy))
 
 
 @njit(**KERNEL)
-def _settle(w: Array, height: float) -> bool:
-    """Solve for the level, centred pose at a height from the beams, by damped Newton steps."""
-    for k in range(12):
-        w[m.POSE + k] = 0.0
-    w[m.POSE + 2] = height
-    w[m.POSE + 3], w[m.POSE + 7], w[m.POSE + 11] = 1.0, 1.0, 1.0
+def _settle(state: Array, height: float) -> bool:
+    """Make home of the level, centred pose at a height, from the beams by damped Newton steps."""
+    w = record(state)
+    w.pose[:] = 0.0
+    w.pose[0, 2] = height
+    w.pose[1, 0], w.pose[2, 1], w.pose[3, 2] = 1.0, 1.0, 1.0
     aim(w)
     _guess(w)
-    exchange_rules(w)
+    w.fine = 1
     found = False
     for _ in range(6):  # eight steps at a time
         found = found or correct(w, 1e6, POLISH)
-    found = found and linearise(w)
-    if found:
-        make_sure(w, math.inf, False)
-    exchange_rules(w)
-    return found
+    return _accept(w, found and linearise(w))
 
 
 @njit(**KERNEL)
-def _carry(w: Array) -> bool:
-    """Solve again at the present pose from the present unknowns, after a change of the load.
+def _carry(state: Array) -> bool:
+    """Solve again at home, after a change of the load.
 
     False also if the Jacobian changes by more than half: a rod might have buckled on the way.
     """
-    exchange_rules(w)
+    w = record(state)
+    w.rods.y = w.home.y
+    w.fine = 1
     aim(w)
-    carried = correct(w, 3.0, POLISH) and linearise(w) and changed(w) <= CHANGE
-    if carried:
+    return _accept(w, correct(w, 3.0, POLISH) and linearise(w) and changed(w) <= CHANGE)
+
+
+@njit(**KERNEL)
+def _accept(w: Record, found: bool) -> bool:
+    """Make home of the present point if it was found."""
+    if found:
         make_sure(w, math.inf, False)
-    exchange_rules(w)
-    return carried
+        store(w, w.home)
+    w.fine = 0
+    return found
 
 
 #: Sideways distance between the ends of a rod, as part of the height, below which it stands
@@ -202,33 +198,28 @@ def _mean_turn(robot: ContinuumRobot) -> float:
     return float(np.degrees(np.arctan2(cross, dot)).mean())
 
 
-def find_home(w: Array, robot: ContinuumRobot) -> None:
+def find_home(state: Array, robot: ContinuumRobot) -> None:
     """Solve the home pose without load, then raise the load to what the robot carries.
 
     Raises:
         NoHome: No equilibrium was found, or the load cannot be carried there.
     """
-    force, moment = w[m.FORCE : m.FORCE + 3].copy(), w[m.MOMENT : m.MOMENT + 3].copy()
-    w[m.FORCE : m.FORCE + 3] = 0.0
-    w[m.MOMENT : m.MOMENT + 3] = 0.0
-    if not _settle(w, robot.home_height):
+    w = named(state)
+    force, moment = np.array(robot.load.force), np.array(robot.load.moment)
+    w.force, w.moment = 0.0, 0.0
+    if not _settle(state, robot.home_height):
         raise NoHome(_why_no_home(robot))
-    store(w, m.HOME)
-    if np.any(force) or np.any(moment):
-        part, step = 0.0, 1.0
-        while part < 1.0:
-            to = min(1.0, part + step)
-            w[m.Y : m.Y + m.UNKNOWNS] = w[m.HOME : m.HOME + m.UNKNOWNS]
-            w[m.FORCE : m.FORCE + 3] = to * force
-            w[m.MOMENT : m.MOMENT + 3] = to * moment
-            if _carry(w):
-                store(w, m.HOME)
-                part, step = to, 1.7 * step
-            else:
-                step *= 0.5
-                if step < 1e-4:
-                    raise NoHome(
-                        f"at home the robot carries only {100.0 * part:.1f} % of its load: "
-                        "the rods give way"
-                    )
-    w[m.HAS_HOME] = 1.0
+    part, step = 0.0, 1.0
+    while part < 1.0 and (force.any() or moment.any()):
+        to = min(1.0, part + step)
+        w.force, w.moment = to * force, to * moment
+        if _carry(state):
+            part, step = to, 1.7 * step
+        else:
+            step *= 0.5
+            if step < 1e-4:
+                raise NoHome(
+                    f"at home the robot carries only {100.0 * part:.1f} % of its load: "
+                    "the rods give way"
+                )
+    w.has_home = 1

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from continuum_ik import ContinuumSolver, layout, make_pose
+from continuum_ik import ContinuumSolver, make_pose
 from continuum_ik.arc import ARRIVED, pass_by_arc
-from continuum_ik.path import copy_entry, exchange_rules, twist
+from continuum_ik.path import twist
+from continuum_ik.rod import LENGTH, RODS
 
 START = make_pose((0.0, 0.02, 0.48))
 
@@ -15,12 +16,11 @@ def arc(end):
     """Follow the whole path from START by arc alone."""
     solver = ContinuumSolver(tolerance=1e-12, detours=False, allow_unstable=True)
     solver.solve(START).check()
-    w = solver.state
-    for entry in (layout.START, layout.ANCHOR):
-        copy_entry(w, layout.ANSWER, entry)
-    w[layout.TARGET : layout.TARGET + 12] = end
+    w = solver.named[()]
+    w.start, w.anchor = w.answer, w.answer
+    w.target = end.reshape(4, 3)
+    w.fine = 1
     twist(w)
-    exchange_rules(w)
     ended = pass_by_arc(w, 0.0, 1.0, 0.01, 2.0)
     return ended, w
 
@@ -34,7 +34,7 @@ def test_a_fold_is_where_the_curve_turns_back(axis, place):
     end[axis] = 0.3
     result = solver.solve(end)
     assert "fold" in result.reason
-    turned = solver.state[layout.ARC_PART]
+    turned = solver.named.arc_part
     assert START[axis] + turned * (0.3 - START[axis]) == pytest.approx(place, abs=2e-3)
     assert 0.0 < turned - result.reached < 2e-3
 
@@ -47,5 +47,5 @@ def test_the_arc_arrives_where_steps_of_the_path_do(tilt):
     solver = ContinuumSolver(tolerance=1e-12, detours=False, allow_unstable=True)
     solver.solve(START).check()
     np.testing.assert_allclose(
-        w[layout.Y + 40 : layout.Y + 46], solver.solve(end).check().lengths, rtol=0, atol=2e-9
+        w.rods.y[LENGTH, :RODS], solver.solve(end).check().lengths, rtol=0, atol=2e-9
     )

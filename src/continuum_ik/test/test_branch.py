@@ -3,14 +3,14 @@
 import branch_campaign
 import numpy as np
 import pytest
-from branch_campaign import TOLERANCES, campaign, kind, robot_of, solve_cut
+from branch_campaign import TOLERANCES, Verdict, campaign, kind, robot_of, solve_cut
 
 from continuum_ik import ContinuumSolver
 
 
 def test_cuts_tolerances_tracer_and_stability_agree():
     """The small form of branch_campaign.py, with other robots than that begins with."""
-    found = campaign(5, 4, first=1000, cuts=(1, 17, 100))
+    found = campaign(5, 4, found=Verdict(1000), cuts=(1, 17, 100))
     assert found.poses == 20
     assert not found.different
     assert not found.wrong

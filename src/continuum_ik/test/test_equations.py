@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from continuum_ik import ContinuumRobot, ContinuumSolver, Load, Rod, layout, make_pose
+from continuum_ik import ContinuumRobot, ContinuumSolver, Load, Rod, make_pose
 from continuum_ik.equations import solve_linear
+from continuum_ik.layout import PLATFORM
 from continuum_ik.path import linearise, load
+from continuum_ik.rod import RODS
 
 TILTED = Rotation.from_rotvec([0.15, -0.1, 0.2]).as_matrix()
 
@@ -49,8 +51,8 @@ def complex_jacobian(robot, pose, y):
     return J
 
 
-def unknowns(w, at):
-    return w[at : at + 48].reshape(6, 8)[:, :6].T.copy()
+def unknowns(rows):
+    return rows[:, :RODS].T.copy()
 
 
 @pytest.mark.parametrize(
@@ -59,20 +61,19 @@ def unknowns(w, at):
 def test_arrowhead_solves_with_the_exact_jacobian(tight, pose):
     """The chord step is J^-1 r: compared with the dense Jacobian from complex steps."""
     tight.solve(pose).check()
-    w = tight.state.copy()
-    load(w, layout.ANSWER)
+    w = tight.named[()]
+    load(w, w.answer)
     assert linearise(w)
-    J = complex_jacobian(tight.robot, pose, unknowns(w, layout.Y))
+    J = complex_jacobian(tight.robot, pose, unknowns(w.rods.y))
     rng = np.random.default_rng(5)
     scale = np.concatenate([np.tile([1e-3] * 3 + [1e-2] * 2, 6), [1e-2] * 3, [1e-3] * 3])
     for _ in range(5):
         r = rng.normal(size=36) * scale
-        rows = w[layout.RESIDUAL : layout.RESIDUAL + 40].reshape(5, 8)
-        rows[:, :6] = r[:30].reshape(6, 5).T
-        rows[:, 6:] = 0.0
-        w[layout.PLATFORM_RESIDUAL : layout.PLATFORM_RESIDUAL + 6] = r[30:]
+        w.residual[:] = 0.0
+        w.residual[:5, :RODS] = r[:30].reshape(6, 5).T
+        w.residual[PLATFORM, :6] = r[30:]
         solve_linear(w)
-        ours = unknowns(w, layout.DELTA).ravel()
+        ours = unknowns(w.delta).ravel()
         theirs = np.linalg.solve(J, r)
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-3 * np.abs(theirs).max())
 
@@ -84,7 +85,7 @@ def test_length_jacobian_is_exact(tight, pose):
     """dL/dpose from fourth-order lanes against the complex-step Jacobian."""
     tight.tolerance = 1e-18
     tight.solve(pose).check()
-    y = unknowns(tight.state, layout.ANSWER)
+    y = unknowns(tight.named.answer.y)
     J = complex_jacobian(tight.robot, pose, y)
     RE = pose[3:].reshape(3, 3)
     D = np.zeros((36, 6))

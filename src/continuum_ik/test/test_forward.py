@@ -9,15 +9,23 @@ from continuum_ik import (
     ContinuumSolver,
     Limits,
     Load,
-    layout,
     make_pose,
     run_streams,
 )
 from continuum_ik.analysis import analyse
 from continuum_ik.demo import demo_path
-from continuum_ik.equations import aim, evaluate, factorise, solve_linear, tangents
-from continuum_ik.forward import FORWARD_DETAILS, forward_run
+from continuum_ik.equations import (
+    aim,
+    eliminate,
+    evaluate,
+    make_jacobian,
+    solve_linear,
+    tangents,
+)
+from continuum_ik.forward import forward_run
+from continuum_ik.layout import OUTCOME, duplicate
 from continuum_ik.path import load
+from continuum_ik.rod import LENGTH, RODS
 from kin_core.errors import Cancelled, InvalidInput, LimitExceeded, StatusCode
 from kin_core.task import Task
 
@@ -39,16 +47,16 @@ def pose_error(a, b):
     return np.abs(a[:3] - b[:3]).max(), np.linalg.norm(Rotation.from_matrix(R).as_rotvec())
 
 
-def test_forward_of_inverse_is_the_pose_over_hundreds(tight):
-    """800 random tilted poses, found again from their lengths alone and a pose 3 mm away."""
+@pytest.mark.campaign
+def test_forward_of_inverse_is_the_pose_over_hundreds(tight, campaign, record_property):
+    """Random tilted poses, found again from their lengths alone and a pose 3 mm away."""
     rng = np.random.default_rng(4)
-    poses = random_poses(rng, 800)
+    poses = random_poses(rng, campaign(800, 2000))
     batch = tight.solve_many(poses, independent=True, threads=2)
     reachable = np.flatnonzero(batch.codes == StatusCode.SUCCESS)
-    assert len(reachable) > 700
+    assert len(reachable) > campaign(700, 1800)
     compared = 0
-    out, code = np.empty((1, FORWARD_DETAILS)), np.empty(1, dtype=np.uint8)
-    flag = np.zeros(1, dtype=np.int64)
+    out, flag = np.empty(1, OUTCOME), np.zeros(1, dtype=np.int64)
     for k in reachable:
         near = poses[k].copy()
         near[:3] += rng.uniform(-0.003, 0.003, 3)
@@ -59,9 +67,9 @@ def test_forward_of_inverse_is_the_pose_over_hundreds(tight):
             result = one.forward(batch.lengths[k]).check()
             found, residual = result.pose, result.residual
         else:  # what ``forward`` calls, without the question whether the start is stable
-            forward_run(one.state, batch.lengths[k][None], layout.ANSWER, True, out, code, flag)
-            assert code[0] == StatusCode.SUCCESS
-            found, residual = out[0, 4:], out[0, 0]
+            forward_run(one.state, batch.lengths[k][None], True, out, flag)
+            assert out["code"] == StatusCode.SUCCESS
+            found, residual = out["pose"].reshape(12), out["sum_squares"]
         position, rotation = pose_error(found, poses[k])
         assert position < 1e-7
         assert rotation < 1e-6
@@ -69,7 +77,8 @@ def test_forward_of_inverse_is_the_pose_over_hundreds(tight):
         R = found[3:].reshape(3, 3)
         assert np.abs(R.T @ R - np.eye(3)).max() < 1e-12
         compared += 1
-    assert compared > 700
+    assert compared > campaign(700, 1800)
+    record_property("cases", compared)
 
 
 def test_forward_from_home(tight):
@@ -121,26 +130,26 @@ def plain_newton(w, lengths, steps=48):
     """
     total = 0.0
     for _ in range(12):
-        w[40:46] = lengths
-        w[layout.STEPS] = steps
+        w.rods.y[LENGTH, :RODS] = lengths
+        w.steps = steps
         evaluate(w)
-        rows = w[layout.RESIDUAL : layout.RESIDUAL + 48].copy()
-        if not np.isfinite(rows).all() or not factorise(w, steps):
+        rows = w.residual.copy()
+        if not np.isfinite(rows).all():
+            return None
+        make_jacobian(w, steps)
+        if not eliminate(w):
             return None
         tangents(w)
-        T = w[layout.TANGENT : layout.TANGENT + 288].reshape(6, 48).copy()
-        w[layout.RESIDUAL : layout.RESIDUAL + 48] = rows
+        w.residual = rows
         solve_linear(w)
-        y = w[layout.DELTA : layout.DELTA + 48].copy()
-        move = np.linalg.solve(T[:, 40:46].T, y[40:46])
+        T = w.tangent
+        move = np.linalg.solve(T[:, LENGTH, :RODS].T, w.delta[LENGTH, :RODS])
         size = np.abs(move).max()
         if not size < 0.03:
             return None
-        w[:48] += move @ T - y
-        pose = w[layout.POSE : layout.POSE + 12]
-        pose[:3] += move[:3]
-        R = Rotation.from_rotvec(move[3:]).as_matrix() @ pose[3:].reshape(3, 3)
-        pose[3:] = R.ravel()
+        w.rods.y[:] += np.tensordot(move, T, 1) - w.delta
+        w.pose[0] += move[:3]
+        w.pose[1:] = Rotation.from_rotvec(move[3:]).as_matrix() @ w.pose[1:]
         aim(w)
         total += size
         if size < 1e-10:
@@ -150,16 +159,17 @@ def plain_newton(w, lengths, steps=48):
 
 def fine_continuation(solver, lengths, parts=150):
     """Move the lengths in many small steps, plain Newton each; None where that ends or leaps."""
-    w = solver.copy().state
-    load(w, layout.ANSWER)
-    start = w[40:46].copy()
+    solver = solver.copy()
+    w = solver.named[()]
+    load(w, w.answer)
+    start = solver.lengths.copy()
     before = None
     for part in np.linspace(0.0, 1.0, parts + 1)[1:]:
         moved = plain_newton(w, start + part * (lengths - start))
         if moved is None or (before is not None and moved > 3.0 * before + 1e-7):
             return None
         before = moved
-    return w[layout.POSE : layout.POSE + 12].copy()
+    return w.pose.reshape(12).copy()
 
 
 @pytest.mark.parametrize("tilted", [False, True])
@@ -192,10 +202,10 @@ def test_forward_never_arrives_at_a_wrong_branch(tight, tilted):
             position, rotation = pose_error(result.pose, expected)
             assert position < 1e-8
             assert rotation < 1e-7
-        w, start = tight._forward_start(None)
-        out, code = np.empty((1, FORWARD_DETAILS)), np.empty(1, dtype=np.uint8)
-        forward_run(w, wanted[None], start, True, out, code, np.zeros(1, dtype=np.int64))
-        assert analyse(w, layout.ANSWER).stable
+        state = duplicate(tight.state)
+        out, flag = np.empty(1, OUTCOME), np.zeros(1, dtype=np.int64)
+        forward_run(state, wanted[None], True, out, flag)
+        assert analyse(state, "answer").stable
     assert solved > 10
     assert compared > 0.8 * solved
     assert refused > 1

@@ -4,6 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from branch_campaign import STRAIGHT, TOLERANCES, crooked
+from curve_tracer import straight
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
@@ -18,8 +20,9 @@ from continuum_ik import (
     layout,
     make_pose,
 )
-from continuum_ik.equations import aim, evaluate, factorise, solve_linear
+from continuum_ik.equations import aim, eliminate, evaluate, make_jacobian, solve_linear
 from continuum_ik.path import load, scaled
+from continuum_ik.rod import LENGTH, RODS
 from continuum_ik.tracking import track
 from kin_core.errors import InvalidInput, StatusCode, Unreachable
 
@@ -55,17 +58,20 @@ def poses_between(start, end, step):
 def plain_newton(w, steps=48):
     """Full Newton steps to the bottom, without any of the solver's own rules."""
     for _ in range(12):
-        w[layout.STEPS] = steps
+        w.steps = steps
         before = evaluate(w)
-        rows = w[layout.RESIDUAL : layout.RESIDUAL + 48].copy()
-        if not np.isfinite(before) or not factorise(w, steps):
+        rows = w.residual.copy()
+        if not np.isfinite(before):
             return False
-        w[layout.RESIDUAL : layout.RESIDUAL + 48] = rows
+        make_jacobian(w, steps)
+        if not eliminate(w):
+            return False
+        w.residual = rows
         solve_linear(w)
-        size = scaled(w, layout.DELTA)
+        size = scaled(w, w.delta)
         if size > 1.0:
             return False
-        w[:48] -= w[layout.DELTA : layout.DELTA + 48]
+        w.rods.y[:] -= w.delta
         if size < 1e-7:
             return True
     return False
@@ -81,25 +87,22 @@ def fine_continuation(solver, start, end, step=5e-4):
     solver.tolerance = 1e-18
     solver.reset()
     solver.solve(start).check()
-    w = solver.state
-    load(w, layout.ANSWER)
-    before, last = None, w[:48].copy()
+    w = solver.named[()]
+    load(w, w.answer)
+    y = w.rods.y
+    before, last = None, y.copy()
     sharp = False
     for pose in poses_between(start, end, step):
-        w[layout.POSE : layout.POSE + 12] = pose
+        w.pose = pose.reshape(4, 3)
         aim(w)
-        w[:48] = last if before is None else 2.0 * last - before
-        guess = w[:48].copy()
-        if not plain_newton(w) or w[40:46].min() <= 0.0:
+        guess = last if before is None else 2.0 * last - before
+        y[:] = guess
+        if not plain_newton(w) or y[LENGTH, :RODS].min() <= 0.0:
             return None, sharp
-        w[layout.DELTA : layout.DELTA + 48] = w[:48] - guess
-        missed = scaled(w, layout.DELTA)
-        w[layout.DELTA : layout.DELTA + 48] = w[:48] - last
-        moved = scaled(w, layout.DELTA)
-        if before is not None and missed > 0.3 * moved:
+        if before is not None and scaled(w, y - guess) > 0.3 * scaled(w, y - last):
             sharp = True
-        before, last = last, w[:48].copy()
-    return last[40:46], sharp
+        before, last = last, y.copy()
+    return last[LENGTH, :RODS], sharp
 
 
 @pytest.mark.slow
@@ -136,6 +139,37 @@ def test_jumps_of_200_mm_never_reach_a_wrong_branch(robot, tolerance):
             assert solver.solve(START).success
     assert solved > 8
     assert refused > 5
+
+
+@pytest.mark.parametrize("tolerance", TOLERANCES)
+def test_crossing_branches_are_passed_straight_in_any_number_of_steps(tolerance):
+    """A rod buckles at 96.8 % of the first path, where branches cross.
+
+    One far jump left the branch there, 10 and more steps did not: near a crossing the direction of
+    the curve was lost in the errors of the Jacobian. The platform is level, so that on the branch
+    that goes straight on each rod is symmetric.
+    """
+    rng = np.random.default_rng(96)
+    atol = 2e-9 if tolerance < 1e-9 else 1e-4
+    solver = ContinuumSolver(LOADED, tolerance, detours=False, allow_unstable=True)
+    solved = 0
+    for k in range(10):
+        off = rng.normal(size=3) if k else np.zeros(3)
+        end = make_pose(np.array([0.02250333, -0.17863184, 0.47375546]) + 2e-3 * off)
+        answers = []
+        for cut in (1, 10, 100, 1000):
+            solver.reset()
+            solver.solve(START).check()
+            solver.run(straight(START, end, np.arange(1, cut) / cut))
+            answers.append(solver.solve(end))
+            assert answers[-1].code == answers[0].code
+            if answers[-1].success:
+                solved += 1
+                assert crooked(LOADED, answers[-1]) < STRAIGHT[tolerance]
+                np.testing.assert_allclose(
+                    answers[-1].lengths, answers[0].lengths, rtol=0, atol=atol
+                )
+    assert solved >= 8
 
 
 @pytest.mark.parametrize("step", [1e-3, 4e-3])
@@ -244,7 +278,7 @@ def test_no_numbers_whatsoever_upset_the_solver(_loose, numbers):
 
 def test_fold_is_reported_with_the_way_to_it(tight):
     """At z = 0.48 the path in +x ends near x = 0.237, the one in +y near y = 0.26."""
-    tight.state[layout.DETOURS] = 0.0
+    tight.named.detours = 0
     tight.allow_unstable = True
     for axis, end, expected in ((0, (0.3, 0.02, 0.48), 0.237), (1, (0.0, 0.3, 0.48), 0.26)):
         tight.reset()
@@ -289,13 +323,16 @@ def test_limits_are_kept_and_named(limits, end, words):
         assert margin < 0.01
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("allow_unstable", [False, True])
-def test_the_best_pose_of_every_refusal_can_be_solved(tight, allow_unstable):
+def test_the_best_pose_of_every_refusal_can_be_solved(
+    tight, allow_unstable, campaign, record_property
+):
     """Also where a path leaves the limits, or ceases to be stable, before it ends at a fold."""
     tight.allow_unstable = allow_unstable
     rng = np.random.default_rng(5)
     refused = limited = unstable = 0
-    for _ in range(75):
+    for _ in range(campaign(75, 150)):
         axis = rng.normal(size=3)
         turn = np.radians(40.0) * rng.uniform() * axis / np.linalg.norm(axis)
         place = rng.uniform([-0.2, -0.2, 0.3], [0.2, 0.2, 0.7])
@@ -305,10 +342,11 @@ def test_the_best_pose_of_every_refusal_can_be_solved(tight, allow_unstable):
             limited += "limit" in result.reason
             unstable += "not stable" in result.reason
             assert tight.copy().solve(result.best_pose).success, result.reason
-    assert refused > 25
+    assert refused > campaign(25, 50)
     # Paths from stable poses mostly end at a fold; those from others come to limits more often.
-    assert limited > (2 if allow_unstable else 0)
-    assert (unstable > 0) != allow_unstable
+    assert limited > (campaign(2, 5) if allow_unstable else campaign(0, 1))
+    assert (unstable > campaign(0, 1)) != allow_unstable
+    record_property("cases", refused)
 
 
 def test_curvature_is_the_largest_along_the_rod(tight):
@@ -471,6 +509,7 @@ def test_rows_lie_at_cache_lines(loose):
     """Eight lanes at an odd place cost a tenth of the speed."""
     for solver in (loose, loose.copy(), ContinuumSolver()):
         assert solver.state.ctypes.data % layout.LINE == 0
-    rows = ("ARM", "TIP", "RESIDUAL", "DELTA", "JACOBIAN", "V", "U", "W", "TANGENT", "HISTORY")
-    for name in (*rows, "ANSWER", "SURE", "SURE_JACOBIAN", "TURNS", "DIFFERENCES"):
-        assert getattr(layout, name) % layout.LANES == 0, name
+    rows = [name for name, (kind, *_) in layout.SOLVER.fields.items() if kind.shape[-1:] == (8,)]
+    assert len(rows) > 20
+    for name in (*rows, "rods", "displaced", "history", "answer", "sure"):
+        assert layout.SOLVER.fields[name][1] % layout.LINE == 0, name

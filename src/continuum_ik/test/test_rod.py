@@ -13,18 +13,16 @@ SOFT = Rod(radius=0.002, youngs_modulus=60e9, shear_modulus=60e9 / 2.0)  # c = 0
 
 
 def block(one, n, m0, L):
-    w = np.zeros(rod.BLOCK)
-    rows = w.reshape(-1, 8)
-    rows[0:3], rows[3:5], rows[5] = np.reshape(n, (3, 1)), np.reshape(m0, (2, 1)), L
-    rows[6] = 1.0 / one.bending_stiffness
-    rows[7] = 1.0 / one.axial_stiffness - 1.0 / one.shear_stiffness
-    rows[8] = 1.0 / one.shear_stiffness
-    return w
+    rods = np.zeros((), rod.RODS_RECORD).view(np.recarray)
+    rods.y[:3], rods.y[3:5], rods.y[5] = np.reshape(n, (3, 1)), np.reshape(m0, (2, 1)), L
+    rods.inv_EI = 1.0 / one.bending_stiffness
+    rods.c = 1.0 / one.axial_stiffness - 1.0 / one.shear_stiffness
+    rods.inv_GA = 1.0 / one.shear_stiffness
+    return rods[()]
 
 
-def ends(w):
-    rows = w.reshape(-1, 8)
-    return rows[9:12, 0], rows[12:15, 0], rows[15:18, 0]
+def ends(rods):
+    return rods.p[:, 0], rods.t[:, 0], rods.m[:, 0]
 
 
 small = st.floats(-1.0, 1.0)
@@ -42,7 +40,7 @@ def test_reduced_rod_is_the_full_rod(n, m0, L, one):
     n = 12.0 * EI / L**2 * np.array(n)
     m0 = 3.0 * EI / L * np.array(m0)
     w = block(one, n, m0, L)
-    rod.shoot(w, 0, 40)
+    rod.shoot(w, 40)
     p, R, m = shoot18(one, n, m0, L)
     ours = ends(w)
     np.testing.assert_allclose(ours[0] / L, p / L, atol=2e-11)
@@ -55,7 +53,7 @@ def test_reduced_rod_is_the_full_rod(n, m0, L, one):
 )
 def test_directions_where_the_frame_along_n_could_fail(n):
     w = block(Rod(), n, (0.02, -0.01), 0.5)
-    rod.shoot(w, 0, 30)
+    rod.shoot(w, 30)
     p, R, m = shoot18(Rod(), n, (0.02, -0.01), 0.5)
     np.testing.assert_allclose(np.concatenate(ends(w)), np.concatenate([p, R[:, 2], m]), atol=1e-12)
 
@@ -65,9 +63,9 @@ def test_invariants_of_a_rod():
     one = Rod()
     n, m0 = np.array([0.4, -0.7, 1.5]), np.array([0.03, 0.02])
     w = block(one, n, m0, 0.6)
-    rod.shoot(w, 0, 48)
+    rod.shoot(w, 48)
     _, t, m = ends(w)
-    c = w[rod.SHEAR_C]
+    c = w.c[0]
     assert abs(np.linalg.norm(t) - 1.0) < 1e-11
     assert abs(m @ t) < 1e-12
     before = m0 @ m0 / (2 * one.bending_stiffness) + n[2] + c * n[2] ** 2 / 2
@@ -81,7 +79,7 @@ def test_order_eight():
     errors = []
     for steps in (4, 8):
         w = block(Rod(), n, m0, L)
-        rod.shoot(w, 0, steps)
+        rod.shoot(w, steps)
         errors.append(np.abs(ends(w)[0] - exact).max())
     assert 2**6.5 < errors[0] / errors[1] < 2**9.5
 
@@ -90,7 +88,7 @@ def test_order_eight():
 def test_step_count_follows_the_load(tolerance):
     """Random rods, bent as hard as you like: the steps planned keep the error that is allowed."""
     rng = np.random.default_rng(3)
-    w = ContinuumSolver(tolerance=tolerance).state.copy()
+    w = ContinuumSolver(tolerance=tolerance).named[()]
     one = Rod()
     EI = one.bending_stiffness
     seen = []
@@ -99,14 +97,15 @@ def test_step_count_follows_the_load(tolerance):
         n = rng.normal(size=3)
         n *= rng.uniform(0.0, 25.0) * EI / L**2 / np.linalg.norm(n)
         m0 = rng.normal(size=2) * EI / L
-        w[: rod.BLOCK] = block(one, n, m0, L)
-        w[layout.STEP_MEASURED] = -1.0
-        steps = plan_steps(w)
+        w.rods = block(one, n, m0, L)
+        w.rules[0].step_measured = -1.0
+        plan_steps(w)
+        steps = int(w.steps)
         seen.append(steps)
-        rod.shoot(w, 0, steps)
+        rod.shoot(w.rods, steps)
         fine = block(one, n, m0, L)
-        rod.shoot(fine, 0, 150)
+        rod.shoot(fine, 150)
         if steps < layout.STEPS_MAX:
-            difference = np.abs(w[72:120] - fine[72:120]).max()
-            assert difference < 2.0 * w[layout.STEP_ERROR]
+            off = max(np.abs(w.rods.p - fine.p).max(), np.abs(w.rods.t - fine.t).max())
+            assert off < 2.0 * w.rules[0].step_error
     assert max(seen) > 2 * min(seen)

@@ -1,12 +1,15 @@
 """Stability of answers: carried along a path, it is what the analysis says at each of them."""
 
+import contextlib
+
 import numpy as np
 import pytest
-from branch_campaign import TOLERANCES
+from branch_campaign import TOLERANCES, kind, robot_of, solve_cut
 from continuum_oracle import energy_minimum
 from scipy.spatial.transform import Rotation
 
-from continuum_ik import ContinuumRobot, ContinuumSolver, Load, make_pose, sweep_workspace
+from continuum_ik import ContinuumRobot, ContinuumSolver, Load, NoHome, make_pose, sweep_workspace
+from continuum_ik.layout import CAUTION
 from kin_core.errors import StatusCode
 
 LOADED = ContinuumRobot(load=Load(force=(1.0, -0.5, -6.0), moment=(0.05, 0.02, 0.03)))
@@ -127,3 +130,33 @@ def test_symmetric_robots_lose_stability_at_one_place(robot, tolerance):
         np.testing.assert_allclose(parts, parts[0], rtol=0, atol=5e-4, err_msg=f"{k} {way}")
         ends.append(parts[0])
     assert sum(end < 1.0 for end in ends) > 2
+
+
+@pytest.mark.parametrize("tolerance", TOLERANCES)
+def test_verdicts_do_not_hang_on_how_closely_rods_are_watched(tolerance):
+    """Each number halved and doubled: mirrored rods that buckle, and poses of random robots."""
+    mirrored = ContinuumSolver(tolerance=tolerance, detours=False)
+    solvers, cases = [mirrored], []
+    for number in range(100):
+        robot, poses = robot_of(number, 4)
+        with contextlib.suppress(NoHome):
+            solvers.append(ContinuumSolver(robot, tolerance, detours=False))
+            cases += [(solvers[-1], pose, solve_cut(solvers[-1], pose, 20)) for pose in poses]
+        if len(solvers) == 3:
+            break
+    assert any(not result.success for _, _, (result, _) in cases)
+    for name in CAUTION.names:
+        for factor in (0.5, 2.0):
+            for solver in solvers:
+                solver.named.caution[name] *= factor
+            for cuts in (1, 100):
+                part = stable_part(mirrored, np.array([0.2, 0.0, 0.5]), cuts)
+                assert part == pytest.approx(0.5526, abs=2e-4), (name, factor, cuts)
+            for solver, pose, (expected, place) in cases:
+                result, part = solve_cut(solver, pose, 20)
+                assert kind(result) == kind(expected), (name, factor)
+                assert part == pytest.approx(place, abs=5e-3)
+                if result.success:
+                    np.testing.assert_allclose(result.lengths, expected.lengths, rtol=0, atol=1e-4)
+            for solver in solvers:
+                solver.named.caution[name] /= factor

@@ -8,20 +8,23 @@ from kin_core.errors import Cancelled, InvalidInput, LimitExceeded, StatusCode
 from kin_core.task import Task
 
 
-def test_sweep_says_what_single_solves_say(loose):
+@pytest.mark.campaign
+def test_sweep_says_what_single_solves_say(loose, campaign, record_property):
     seen = []
     task = Task(on_progress=seen.append)
-    sweep = sweep_workspace(loose, (-0.3, -0.3, 0.4), (0.3, 0.3, 0.5), (13, 13, 1), task=task)
-    assert sweep.total == 169
+    counts = (13, 13, campaign(1, 3))
+    sweep = sweep_workspace(loose, (-0.3, -0.3, 0.4), (0.3, 0.3, 0.5), counts, task=task)
+    assert sweep.total == campaign(169, 507)
     assert 0.1 < sweep.reachable / sweep.total < 0.2
     assert sweep.stable.sum() == sweep.reachable
-    assert sweep.volume == pytest.approx(sweep.reachable * 0.05 * 0.05)
+    cell = 0.05 * 0.05 * (0.05 if counts[2] > 1 else 1.0)  # of one layer: an area
+    assert sweep.volume == pytest.approx(sweep.reachable * cell)
     assert seen[-1].fraction == 1.0
     assert any(0.0 < p.fraction < 1.0 for p in seen)
     cold = ContinuumSolver()
     rng = np.random.default_rng(1)
     compared = 0
-    for _ in range(60):
+    for _ in range(campaign(60, 150)):
         k, j, i = (int(rng.integers(n)) for n in sweep.codes.shape)
         cold.reset()
         result = cold.solve(make_pose((sweep.x[i], sweep.y[j], sweep.z[k])))
@@ -38,6 +41,7 @@ def test_sweep_says_what_single_solves_say(loose):
             assert np.isnan(sweep.lengths[k, j, i]).all()
             assert np.isnan(sweep.fold_margin[k, j, i])
     assert compared > 3
+    record_property("cases", sweep.total)
     # Symmetric about the plane x z.
     same = sweep.codes == sweep.codes[:, ::-1]
     assert same.mean() > 0.98

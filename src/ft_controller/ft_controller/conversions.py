@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from control_msgs.action import FollowJointTrajectory
 from kin_interfaces.msg import FtProcessor, FtStatus
 from kin_interfaces.srv import InjectFault
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -14,24 +16,27 @@ from ft_controller.errors import ArmError, ScheduleError, raising
 from ft_controller.explain import Processor
 from ft_controller.faults import Fault, load_schedule
 from ft_controller.loop import Snapshot
+from ft_controller.planner import Plan
 from ft_controller.records import Array
-from ft_controller.trajectory import Trajectory
+from ft_controller.trajectory import MAX_POINTS, Trajectory
+from ft_controller.trajectory_goals import Seen, Tolerances, tolerance
+from ft_controller.waypoints import Waypoints
 from kin_core import checks
 from kin_ros.arrays import from_field, to_field
 
 __all__ = [
     "age_of",
     "faults_of",
+    "feedback_of",
     "joint_index",
     "joint_values",
     "limits_of",
     "status_message",
+    "tolerances_of",
     "trajectory_message",
-    "trajectory_of",
+    "waypoints_of",
+    "write_plan",
 ]
-
-
-_MAX_POINTS = 20_000
 
 
 def joint_index(joints: Sequence[str], name: str, field: str = "joint") -> int:
@@ -77,53 +82,125 @@ def age_of(stamp: Any, clock: float, tolerance: float, required: bool) -> float:
     return max(age, 0.0)
 
 
-def trajectory_of(message: JointTrajectory, joints: Sequence[str], desired: Array) -> Trajectory:
-    """A message as a trajectory; joints that it does not name stay where they are.
+def waypoints_of(
+    message: JointTrajectory, joints: Sequence[str], partial: bool = True
+) -> Waypoints:
+    """The points of a message, in the order of the joints.
 
     Args:
         message: The message.
         joints: Names of all joints.
-        desired: Where the arm should be now, shape (3, n).
+        partial: Whether it may leave joints out.
+
+    Raises:
+        ArmError: Names the field, the point and the joint.
     """
     columns = [joint_index(joints, name, "joint_names") for name in message.joint_names]
     if not columns or len(set(columns)) != len(columns):
         raise ArmError("joint_names", "must name at least one joint, and none twice")
-    checks.count("points", len(message.points), _MAX_POINTS)
+    named = np.zeros(len(joints), np.bool_)
+    named[columns] = True
+    if not (partial or named.all()):
+        missing = joints[int(np.argmin(named))]
+        raise ArmError("joint_names", f"{missing} is missing; allow_partial_joints_goal is false")
+    checks.count("points", len(message.points), MAX_POINTS)
     if not message.points:
-        # As ros2_control has it: an empty trajectory stops the motion.
-        return Trajectory.rest(desired[0])
-    times = np.array(
-        [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in message.points]
-    )
+        raise ArmError("points", "there must be at least one")
+    strong = [k for k, point in enumerate(message.points) if len(point.effort)]
+    if strong:
+        raise ArmError("points.effort", f"point {strong[0]}: torques follow from the motion here")
+    times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in message.points]
     positions, velocities, accelerations = (
-        _block(message, name, columns, len(joints))
+        _block(message, name, columns, joints)
         for name in ("positions", "velocities", "accelerations")
     )
-    if positions is None:
-        raise ArmError("points.positions", f"every point needs {len(columns)} values")
-    others = np.setdiff1d(np.arange(len(joints)), columns)
-    positions[:, others] = desired[0, others]
-    if times[0] > 0.0:
-        # The way to the first point begins where the arm is.
-        times = np.append(0.0, times)
-        positions = np.vstack([desired[0], positions])
-        if velocities is not None:
-            velocities = np.vstack([desired[1], velocities])
-        if accelerations is not None:
-            accelerations = np.vstack([desired[2], accelerations])
-    return Trajectory.through(times, positions, velocities, accelerations)
+    return Waypoints(np.array(times), positions, velocities, accelerations, named, tuple(joints))
 
 
-def _block(message: JointTrajectory, name: str, columns: list[int], n: int) -> Array | None:
-    """One field of all points, shape (k, n), zero for joints that are not named; None: empty."""
-    rows = [from_field(getattr(point, name), "float64") for point in message.points]
-    if not any(row.size for row in rows):
-        return None
-    if any(row.size != len(columns) for row in rows):
-        raise ArmError(f"points.{name}", f"every point needs {len(columns)} values")
-    block = np.zeros((len(rows), n))
-    block[:, columns] = rows
+def _block(message: JointTrajectory, name: str, columns: list[int], joints: Sequence[str]) -> Array:
+    """One field of all points, shape (k, n).
+
+    Joints that are not named have zero; points without the field, which is none for positions,
+    have NaN.
+    """
+    block = np.zeros((len(message.points), len(joints)))
+    for k, point in enumerate(message.points):
+        row = from_field(getattr(point, name), "float64")
+        if row.size == 0 and name != "positions":
+            block[k] = np.nan
+            continue
+        if row.size != len(columns):
+            raise ArmError(
+                f"points.{name}",
+                f"point {k} has {row.size} values, joint_names has {len(columns)}",
+            )
+        if not np.isfinite(row).all():
+            i = int(np.argmin(np.isfinite(row)))
+            raise ArmError(
+                f"points.{name}",
+                f"point {k}, {joints[columns[i]]}: must be finite, got {row[i]}",
+            )
+        block[k, columns] = row
     return block
+
+
+def tolerances_of(
+    goal: FollowJointTrajectory.Goal, joints: Sequence[str], usual: Tolerances
+) -> Tolerances:
+    """The tolerances of a goal, where it has some; those of accelerations are not looked at.
+
+    Args:
+        goal: The goal.
+        joints: Names of all joints.
+        usual: What holds where it has none.
+    """
+    made = {}
+    for field, kind in (("path_tolerance", "path"), ("goal_tolerance", "goal")):
+        limits = getattr(usual, kind).copy()
+        for entry in getattr(goal, field):
+            i = joint_index(joints, entry.name, f"{field}.name")
+            for row, name in enumerate(("position", "velocity")):
+                limits[row, i] = tolerance(f"{field}.{name}", limits[row, i], getattr(entry, name))
+        made[kind] = limits
+    time = goal.goal_time_tolerance
+    late = tolerance("goal_time_tolerance", usual.goal_time, time.sec + 1e-9 * time.nanosec)
+    return Tolerances(**made, goal_time=late)
+
+
+def trajectory_point(
+    position: Array, velocity: Array, acceleration: Array | None, t: float
+) -> JointTrajectoryPoint:
+    """A point of a trajectory, at a time [s]."""
+    point = JointTrajectoryPoint(
+        positions=to_field(position, "float64"), velocities=to_field(velocity, "float64")
+    )
+    if acceleration is not None:
+        point.accelerations = to_field(acceleration, "float64")
+    point.time_from_start.sec = math.floor(t)
+    point.time_from_start.nanosec = int(1e9 * (t - math.floor(t)))
+    return point
+
+
+def feedback_of(seen: Seen, joints: Sequence[str], stamp: Any) -> FollowJointTrajectory.Feedback:
+    """What a client is told of its goal."""
+    q, v, a = seen.reference
+    message = FollowJointTrajectory.Feedback(
+        joint_names=list(joints),
+        desired=trajectory_point(q, v, a, seen.clock),
+        actual=trajectory_point(seen.q, seen.qdot, None, seen.clock),
+        error=trajectory_point(q - seen.q, v - seen.qdot, None, seen.clock),
+    )
+    message.header.stamp = stamp
+    return message
+
+
+def write_plan(answer: Any, plan: Plan, joints: Sequence[str]) -> None:
+    """Put a plan into an answer that has a status and a trajectory."""
+    answer.trajectory = trajectory_message(plan.trajectory, joints)
+    answer.status.residual = plan.residual
+    answer.status.iterations = plan.iterations
+    if not plan.straight:
+        answer.status.message = "not on a straight line"
 
 
 def trajectory_message(trajectory: Trajectory, joints: Sequence[str]) -> JointTrajectory:
@@ -131,14 +208,7 @@ def trajectory_message(trajectory: Trajectory, joints: Sequence[str]) -> JointTr
     message = JointTrajectory(joint_names=list(joints))
     for t in trajectory.times:
         q, v, a = trajectory.sample(float(t))
-        point = JointTrajectoryPoint(
-            positions=to_field(q, "float64"),
-            velocities=to_field(v, "float64"),
-            accelerations=to_field(a, "float64"),
-        )
-        point.time_from_start.sec = int(t)
-        point.time_from_start.nanosec = int(1e9 * (t - int(t)))
-        message.points.append(point)
+        message.points.append(trajectory_point(q, v, a, float(t)))
     return message
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from kin_core.errors import InvalidInput, KinError, LimitExceeded, Unreachable
+from kin_core.errors import InvalidInput, KinError, LimitExceeded, NotConverged, Unreachable
 
 __all__ = [
     "ArmError",
     "FtError",
     "GoalError",
+    "MotionError",
     "ReplicaError",
     "ScheduleError",
     "TooLarge",
@@ -32,6 +33,10 @@ class ScheduleError(FtError, InvalidInput):
 
 class GoalError(FtError, Unreachable):
     """A goal that the arm cannot reach within its limits; ``residual`` is what is left [m]."""
+
+
+class MotionError(FtError, NotConverged):
+    """A motion that ended before its goal: it was stopped, replaced, or left its path."""
 
 
 class TooLarge(FtError, LimitExceeded):

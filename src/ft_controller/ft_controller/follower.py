@@ -11,13 +11,14 @@ have been then, and without a new one nothing changes. What is sent to the contr
 with an offset e that begins as the distance of the arm from the trajectory and is taken to zero
 within limits of speed and acceleration, and a rate r of the clock that is zero until the offset is
 small and then rises to one, or to less where torques are late. A new trajectory is entered in the
-same way from the motion before it. A motion that is halted ends on its way: the rate of its clock
-goes down to zero.
+same way from the motion before it; it may be due at a time, and then its clock begins at that time.
+A halt takes the rate back to zero: the arm comes to rest on its way, not beside it.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,6 +66,14 @@ class Entry:
         checks.within("regular", self.regular, 0.0, self.pause)
 
 
+@dataclass(frozen=True)
+class _Order:
+    """A trajectory, and the time at which its clock is at zero [ns]; None: when it is taken up."""
+
+    trajectory: Trajectory
+    start_ns: int | None = None
+
+
 @dataclass
 class _Motion:
     """Where the arm should be as of one tick, and how that came about.
@@ -78,8 +87,10 @@ class _Motion:
         offset: Position and velocity beside the trajectory, shape (2, n).
         bounds: Accelerations that take the offset down, shape (n,) [rad/s^2].
         desired: Positions, velocities, accelerations, shape (3, n).
-        taken_over: The trajectory that is new with this tick, if one is.
+        taken_over: The order that is new with this tick, if one is.
         off: Whether the arm was found far from where it should be.
+        halting: Whether the clock is being stopped.
+        halted: Whether it has come to rest with this tick.
     """
 
     trajectory: Trajectory
@@ -90,8 +101,10 @@ class _Motion:
     offset: Array
     bounds: Array
     desired: Array
-    taken_over: Trajectory | None = None
+    taken_over: _Order | None = None
     off: bool = False
+    halting: bool = False
+    halted: bool = False
 
     @property
     def s(self) -> float:
@@ -117,14 +130,53 @@ class Follower:
         self.halted = False
         self.lag = 0.0
         self._n = n
-        self._next: Trajectory | None = None
+        self._next: _Order | None = None
+        self._later: _Order | None = None
+        self._halt = False
         self._last: _Motion | None = None
         self._proposal: _Motion | None = None
+        self._orders = threading.Lock()
 
     @property
     def trajectory(self) -> Trajectory | None:
         """What is followed, or will be from the next tick on."""
-        return self._next or (self._last.trajectory if self._last else None)
+        following = self._next or self._last
+        return following.trajectory if following else None
+
+    def follows(self, trajectory: Trajectory) -> bool:
+        """Whether this is what is followed, or will be."""
+        later = self._later
+        return self.trajectory is trajectory or (
+            later is not None and later.trajectory is trajectory
+        )
+
+    @property
+    def reference(self) -> tuple[Trajectory, float, Array] | None:
+        """What is followed, how far it has come [s], and where it is then.
+
+        That has the shape (3, n): positions of the trajectory itself; velocities and accelerations
+        that the arm should have. None before the first tick.
+        """
+        last = self._last
+        if last is None:
+            return None
+        point = np.array([last.trajectory.sample(last.s)[0], last.desired[1], last.desired[2]])
+        return last.trajectory, last.s, point
+
+    @property
+    def present(self) -> tuple[int, Array] | None:
+        """Time of the last tick with control [ns], and where the arm should be then, (3, n)."""
+        last = self._last
+        return None if last is None else (last.now_ns, last.desired.copy())
+
+    def ahead(self, time_ns: int) -> Array:
+        """Where the arm should be at a time after the last tick, if all goes well, shape (3, n)."""
+        last = self._last
+        if last is None or time_ns <= last.now_ns:
+            return self.desired
+        then = dataclasses.replace(last, now_ns=time_ns)
+        self._advance(then, 1e-9 * (time_ns - last.now_ns))
+        return then.desired
 
     @property
     def desired(self) -> Array:
@@ -142,9 +194,32 @@ class Follower:
         last = self._last
         return last is not None and bool(last.rate < 1.0 or last.offset.any())
 
-    def follow(self, trajectory: Trajectory) -> None:
-        """Follow a trajectory from the next tick on; any thread."""
-        self._next = trajectory
+    def follow(self, trajectory: Trajectory, start_ns: int | None = None) -> None:
+        """Follow a trajectory; any thread.
+
+        Args:
+            trajectory: What to follow.
+            start_ns: Time at which it begins; what is followed goes on until then. None: it begins
+                with the next tick [ns].
+        """
+        with self._orders:
+            self._halt = False
+            if start_ns is None:
+                self._next, self._later = _Order(trajectory), None
+            else:
+                self._later = _Order(trajectory, start_ns)
+
+    def halt(self) -> None:
+        """Come to rest on the way, and stay there; any thread."""
+        with self._orders:
+            self._next = self._later = None
+            last, bend = self._last, self.entry.acceleration
+            if last is not None and np.abs(last.offset[0]).max() > _NEAR:
+                # Still on the way to the trajectory: that way ends where it can be braked.
+                q, v, _ = last.desired
+                self._next = _Order(Trajectory.rest(q + 0.5 * v * np.abs(v) / bend))
+            else:
+                self._halt = True
 
     def propose(self, now_ns: int, q: Array, qdot: Array, controlled: bool) -> Array:
         """Where the arm should be in this tick, shape (3, n).
@@ -155,21 +230,25 @@ class Follower:
             qdot: Measured velocities [rad/s].
             controlled: Whether the arm was under control up to now, pauses apart.
         """
-        last, new = self._last, self._next  # another thread may give another one meanwhile
+        last, new = self._last, self._due(now_ns)
+        if last is not None and last.now_ns - now_ns <= 1e9 * self.entry.pause:
+            now_ns = max(now_ns, last.now_ns)  # else the clock was set back
         if last is not None and new is None:
             trajectory, s = last.trajectory, last.s
         else:
-            new = self._next = new or Trajectory.rest(q)
-            trajectory, s = new, 0.0
+            new = new or _Order(Trajectory.rest(q))
+            trajectory, s = new.trajectory, 0.0
+            with self._orders:  # another thread may give another one meanwhile
+                self._next = self._next or new
         since = 0.0 if last is None else 1e-9 * (now_ns - last.now_ns)
-        if last is None or not controlled or since > self.entry.pause:
+        if last is None or not controlled or not 0.0 <= since <= self.entry.pause:
             proposal = self._enter(trajectory, s, now_ns, q, qdot)
         elif new is not None:
-            proposal = self._exchange(trajectory, now_ns, since, last.desired)
+            proposal = self._exchange(new, now_ns, last)
         else:
-            proposal = dataclasses.replace(last, now_ns=now_ns)
+            proposal = dataclasses.replace(last, now_ns=now_ns, halting=self._halt, halted=False)
             if since != 0.0:
-                self._advance(proposal, max(since, 0.0))
+                self._advance(proposal, since)
             # A few ticks were lost: made up for, unless the arm has gone another way.
             if since > self.entry.regular > 0.0:
                 gone = np.abs(proposal.desired[0] - q).max() > _NEAR
@@ -180,12 +259,22 @@ class Follower:
         self._proposal = proposal
         return proposal.desired
 
+    def _due(self, now_ns: int) -> _Order | None:
+        """The order to be taken up in this tick."""
+        with self._orders:
+            later = self._later
+            if later is not None and later.start_ns is not None and now_ns >= later.start_ns:
+                self._next, self._later = later, None
+            return self._next
+
     def accept(self) -> None:
         """The arm got a torque for what was proposed last."""
         proposal = self._proposal
         if proposal is not None:
-            if self._next is proposal.taken_over:
-                self._next = None
+            with self._orders:
+                if self._next is proposal.taken_over:
+                    self._next = None
+                self._halt &= not proposal.halted
             self._last, self._proposal = proposal, None
 
     def _enter(
@@ -200,24 +289,23 @@ class Follower:
         desired = np.array([q, qdot, push])
         return _Motion(trajectory, now_ns, now_ns, s, 0.0, offset, bounds, desired)
 
-    def _exchange(
-        self, trajectory: Trajectory, now_ns: int, since: float, desired: Array
-    ) -> _Motion:
-        """Go over to another trajectory, from where the arm should have been a time ago."""
-        start = trajectory.sample(0.0)
+    def _exchange(self, order: _Order, now_ns: int, last: _Motion) -> _Motion:
+        """Go over to another trajectory, from where the arm should have been before."""
+        began, x = last.now_ns, 0.0
+        desired, trajectory = last.desired, order.trajectory
+        if order.start_ns is not None:
+            began = max(last.now_ns, order.start_ns)
+            desired, x = self.ahead(began), 1e-9 * (began - order.start_ns)
+        start = trajectory.sample(x)
         offset = desired[:2] - start[:2]
         near = np.abs(offset[0]).max() <= _NEAR and np.abs(offset[1]).max() <= _NEAR_SPEED
         if not near:
             offset = np.array([desired[0] - start[0], desired[1]])
         if np.abs(offset).max() < 1e-9:
             offset = np.zeros((2, self._n))
-        began, rate, bounds = (
-            now_ns - round(1e9 * since),
-            1.0 if near and not self.halted else 0.0,
-            self._limits(offset),
-        )
-        proposal = _Motion(trajectory, now_ns, began, 0.0, rate, offset, bounds, desired)
-        self._advance(proposal, since)
+        rate, bounds = 1.0 if near and not self.halted else 0.0, self._limits(offset)
+        proposal = _Motion(trajectory, now_ns, began, x, rate, offset, bounds, desired)
+        self._advance(proposal, 1e-9 * (now_ns - began))
         return proposal
 
     def _advance(self, proposal: _Motion, dt: float) -> None:
@@ -229,7 +317,7 @@ class Follower:
             calm = np.abs(offset[1]) <= self._pace * self.entry.speed
             proposal.bounds = np.where(calm, self._acceleration, proposal.bounds)
             _take_down(offset, push, proposal.bounds, self._pace * self.entry.speed, dt)
-        full = 0.0 if self.halted else self._pace
+        full = 0.0 if self.halted or proposal.halting else self._pace
         if rate < 1.0 or full < 1.0:
             near = np.abs(offset[0]).max() <= _NEAR and np.abs(offset[1]).max() <= _NEAR_SPEED
             if near or rate > full:
@@ -246,6 +334,10 @@ class Follower:
                 slope = 0.0
         proposal.offset = offset
         point = proposal.trajectory.sample(s)
+        if proposal.halting and rate == 0.0:
+            proposal.trajectory = Trajectory.rest(point[0])
+            proposal.anchor_ns, proposal.base, proposal.rate = proposal.now_ns, 0.0, self._pace
+            proposal.halting, proposal.halted = False, True
         if rate == 1.0 and not offset.any():
             proposal.desired = point
             return

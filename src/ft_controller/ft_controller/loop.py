@@ -53,12 +53,16 @@ _LAG_MARGIN, _LAG_FORGOTTEN = 0.5, 0.2
 
 @dataclass(frozen=True)
 class _Measurement:
-    """Joint states, the time for which they hold, and which message in a row they came with."""
+    """Joint states, the time for which they hold, and which message in a row they came with.
+
+    That time is given twice: by the machine's steady clock, and by the clock of motions.
+    """
 
     q: Array
     qdot: Array
     time_ns: int
     number: int
+    motion_ns: int
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,9 @@ class ControlLoop:
         group: The replica group.
         follower: Where the arm should be; may be asked and told to follow from any thread.
         integral: Integral action; may be set between ticks.
+        clock: The time of motions [ns]: that of this machine, unless it is set to another one.
+        ticked: Called at the end of each tick in the thread of the loop: positions, velocities,
+            and whether they are measurements of now.
         missed: Ticks that were skipped.
         recoveries: How often the arm was taken over again.
         error: What ended the loop.
@@ -143,6 +150,8 @@ class ControlLoop:
         self._timeout_ns = int(1e9 * checks.positive("state_timeout", state_timeout))
         self._report_ns = int(1e9 / checks.positive("report_rate", report_rate))
         self._measured: _Measurement | None = None
+        self.clock: Callable[[], int] = self._time_ns
+        self.ticked: Callable[[Array, Array, bool], None] = lambda q, qdot, fresh: None
         self.follower = Follower(group.arm.n)
         self.enter_by(entry or Entry())
         self._watch = watch or MotionWatch(group.arm)
@@ -211,19 +220,22 @@ class ControlLoop:
             self._thread = None
         self._drop_orders()
 
-    def measured(self, q: Array, qdot: Array, age: float = 0.0) -> None:
+    def measured(
+        self, q: Array, qdot: Array, age: float = 0.0, motion_ns: int | None = None
+    ) -> None:
         """Take over a measurement; any thread.
 
         Args:
             q: Positions, shape (n,) [rad].
             qdot: Velocities, shape (n,) [rad/s].
             age: How old it is already [s]. One that is older than what there is says nothing new.
+            motion_ns: Its time by the clock of motions; None: that is the machine's [ns].
         """
         latest, taken = self._measured, self._time_ns() - int(1e9 * age)
         if latest is None or taken >= latest.time_ns:
-            self._measured = _Measurement(
-                q, qdot, taken, 1 if latest is None else latest.number + 1
-            )
+            number = 1 if latest is None else latest.number + 1
+            moment = taken if motion_ns is None else motion_ns
+            self._measured = _Measurement(q, qdot, taken, number, moment)
 
     @property
     def measurement(self) -> tuple[Array, Array] | None:
@@ -328,6 +340,7 @@ class ControlLoop:
         if self._shown != news or after - self._reported > self._report_ns:
             self._reported, self._shown = after, news
             self._report(self._snapshot(tick, q))
+        self.ticked(q, qdot, fresh)
 
     def _look(self, now: int, latest: _Measurement) -> bool:
         """Ask where the arm should be and whether it does as it is told; whether it is seen."""
@@ -339,7 +352,7 @@ class ControlLoop:
             self.follower.follow(self._rest(latest))
             controlled = False
         self.follower.halted = group.safety.keeps_up
-        self._desired = self.follower.propose(latest.time_ns, latest.q, latest.qdot, controlled)
+        self._desired = self.follower.propose(latest.motion_ns, latest.q, latest.qdot, controlled)
         if group.safety.state == State.IDLE or braked:
             self._watch.forget()
         elif self._frozen is None:
@@ -512,7 +525,9 @@ class SteppedLoop(ControlLoop):
                         self._tick()
             self._going = False
 
-    def measured(self, q: Array, qdot: Array, age: float = 0.0) -> None:
+    def measured(
+        self, q: Array, qdot: Array, age: float = 0.0, motion_ns: int | None = None
+    ) -> None:
         """Take over a measurement and do one tick with it; any thread.
 
         It is of now, whatever its age: the measurements are the clock.
@@ -520,7 +535,8 @@ class SteppedLoop(ControlLoop):
         with self._turn:
             if self._going:
                 number = 1 if self._measured is None else self._measured.number + 1
-                self._measured = _Measurement(q, qdot, self._time_ns() + self.period_ns, number)
+                then = self._time_ns() + self.period_ns
+                self._measured = _Measurement(q, qdot, then, number, then)
                 self._tick()
 
     def do(self, order: Callable[[], T], timeout: float = 5.0) -> T:

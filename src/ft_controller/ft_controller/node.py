@@ -14,7 +14,6 @@ from kin_interfaces.msg import FtStatus
 from kin_interfaces.srv import InjectFault, LockJoint, MoveArm, SetController, SetJointLimits
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
-from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import Marker
 
 from ft_controller import conversions, orders
@@ -25,9 +24,12 @@ from ft_controller.faults import Fault, load_schedule
 from ft_controller.loop import ControlLoop, Snapshot, SteppedLoop
 from ft_controller.markers import DESIRED, arm_marker
 from ft_controller.parameters import FtParameters
+from ft_controller.planner import Plan
 from ft_controller.records import Array
 from ft_controller.replica_group import ReplicaGroup
 from ft_controller.safety_supervisor import Reason, State
+from ft_controller.trajectory_goals import TrajectoryGoals
+from ft_controller.trajectory_server import TrajectoryServer
 from ft_controller.warm_up import warm_up_controller
 from kin_core.task import Task
 from kin_ros.arrays import to_field
@@ -47,6 +49,7 @@ class FtController(KinNode[FtParameters]):
         group: The replica group, while the node is configured.
         control: The control loop, while the node is active.
         claim: The publisher of torques, or the wait for it, while the node is active.
+        goals: The goal that the arm follows, while the node is active.
     """
 
     def __init__(self, **node_arguments: Any) -> None:
@@ -54,6 +57,7 @@ class FtController(KinNode[FtParameters]):
         self.group: ReplicaGroup | None = None
         self.control: ControlLoop | None = None
         self.claim: ExclusivePublisher | None = None
+        self.goals: TrajectoryGoals | None = None
         self._snapshot: Snapshot | None = None
         self._replayed: Any = None
 
@@ -81,12 +85,12 @@ class FtController(KinNode[FtParameters]):
         self._brakes = self.publish_to(Bool, "brake", STATE)
         self._braked = False
         self.listen(JointState, "joint_states", self._on_state, SENSOR)
-        self.listen(JointTrajectory, "joint_trajectory", self._on_trajectory, COMMAND)
         self.serve(InjectFault, "~/inject_fault", self._inject)
         self.serve(SetController, "~/set_controller", self._set_controller)
         self.serve(SetJointLimits, "~/set_joint_limits", self._set_limits)
         self.serve(LockJoint, "~/lock_joint", self._lock)
         self.serve(MoveArm, "~/move_arm", self._move)
+        self._trajectories = TrajectoryServer(self)
         self.every(0.5, self._diagnose, steady=True)
         self.every(0.05, self._draw, steady=True)
         self.every(0.05, self._contend, steady=True)
@@ -125,10 +129,15 @@ class FtController(KinNode[FtParameters]):
             integral=now.integral(),
             recover_after=_RECOVERY if now.recover_from_starvation else 0.0,
         )
+        if now.pace == "clock":
+            self.control.clock = self._motion_ns
+        self.goals = TrajectoryGoals(self.control, now.names)
         self.control.start()
 
     def deactivate(self) -> None:
         """Ramp down, stop the loop, and leave the arm to others."""
+        self._trajectories.drop("the controller is being deactivated")
+        self.goals = None
         if self.control is not None:
             self.control.stop()
             self.control = None
@@ -181,6 +190,8 @@ class FtController(KinNode[FtParameters]):
         """The loop broke down: the last word to the motors is zero; called by the loop."""
         text = "".join(traceback.format_exception(error))
         self.get_logger().fatal(f"the control loop broke down:\n{text}")
+        if self.goals is not None:
+            self.goals.drop("the control loop broke down")
         self._send(np.zeros(len(self.parameters.names)))
 
     def _contend(self) -> None:
@@ -204,42 +215,53 @@ class FtController(KinNode[FtParameters]):
             return  # of another robot on the same topic
         q = conversions.joint_values(now.names, message.name, "position", message.position)
         qdot = conversions.joint_values(now.names, message.name, "velocity", message.velocity)
-        age = 0.0
+        age, motion_ns = 0.0, None
         if now.pace == "clock":
-            clock = 1e-9 * self.get_clock().now().nanoseconds
+            clock = self.get_clock()
+            now_ns = clock.now().nanoseconds
             age = conversions.age_of(
-                message.header.stamp, clock, now.stamp_tolerance, now.require_stamps
+                message.header.stamp, 1e-9 * now_ns, now.stamp_tolerance, now.require_stamps
             )
-        loop.measured(q, qdot, age)
+            if clock.ros_time_is_active:
+                motion_ns = now_ns - int(1e9 * age)
+        loop.measured(q, qdot, age, motion_ns)
 
-    def _on_trajectory(self, message: JointTrajectory) -> None:
-        loop = self.driven()
-        start = orders.start_point(loop)
-        orders.follow(loop, conversions.trajectory_of(message, self.parameters.names, start))
+    def _motion_ns(self) -> int:
+        """The time of motions [ns]: simulated, or that of this machine, which nobody sets."""
+        clock = self.get_clock()
+        return clock.now().nanoseconds if clock.ros_time_is_active else time.monotonic_ns()
+
+    def motion_time(self, node_ns: int) -> int:
+        """A time of the node's clock in the time of motions [ns]."""
+        clock, loop = self.get_clock(), self.running()
+        if clock.ros_time_is_active and self.parameters.pace == "clock":
+            return node_ns
+        return loop.clock() + node_ns - clock.now().nanoseconds
 
     # ------------------------------------------------------------------ services
 
-    def _running(self) -> ControlLoop:
+    def running(self) -> ControlLoop:
+        """The loop, if it runs."""
         if self.control is None or not self.control.running:
             raise ArmError("", "the control loop does not run")
         return self.control
 
     def driven(self) -> ControlLoop:
         """The loop, if what it is told to follow is followed."""
-        loop = self._running()
+        loop = self.running()
         if self.claim is not None and self.claim.sentence:
             raise ArmError("", self.claim.sentence)
         orders.refuse_if_stopped(loop)
         return loop
 
     def _inject(self, request: InjectFault.Request, task: Task) -> InjectFault.Response:
-        loop = self._running()
+        loop = self.running()
         clear = request.kind.strip() == "clear" and not request.schedule
         faults = None if clear else conversions.faults_of(request)
         return InjectFault.Response(faults=loop.do(lambda: orders.inject(loop, faults)))
 
     def _set_controller(self, request: SetController.Request, task: Task) -> SetController.Response:
-        loop = self._running()
+        loop = self.running()
         response = SetController.Response()
 
         def order() -> None:
@@ -255,7 +277,7 @@ class FtController(KinNode[FtParameters]):
         return response
 
     def _set_limits(self, request: SetJointLimits.Request, task: Task) -> SetJointLimits.Response:
-        loop, now = self._running(), self.parameters
+        loop, now = self.running(), self.parameters
         where, lower, upper = conversions.limits_of(request, now.names)
         loop.do(
             lambda: orders.set_joint_limits(loop, where, lower, upper, now.names, now.plan_speed)
@@ -263,17 +285,18 @@ class FtController(KinNode[FtParameters]):
         return SetJointLimits.Response()
 
     def _lock(self, request: LockJoint.Request, task: Task) -> LockJoint.Response:
-        loop = self._running()
+        loop = self.running()
         joint = conversions.joint_index(self.parameters.names, request.joint)
         owners = loop.do(lambda: orders.lock(loop, joint, request.locked))
         return LockJoint.Response(owners=[k if k >= 0 else 255 for k in owners])
 
-    def _move(self, request: MoveArm.Request, task: Task) -> MoveArm.Response:
-        loop = self._running() if request.plan_only else self.driven()
+    def plan(self, request: Any, task: Task) -> Plan:
+        """A motion of the tip, for the service and the action of that name."""
+        loop = self.running() if request.plan_only else self.driven()
         now = self.parameters
         if now.pace == "clock":
             orders.await_first_state(loop, task)
-        result = orders.move(
+        return orders.move(
             loop,
             [request.x, request.y],
             request.angle if request.use_angle else None,
@@ -282,14 +305,17 @@ class FtController(KinNode[FtParameters]):
             acceleration=now.plan_acceleration,
             task=task,
         )
+
+    def _move(self, request: MoveArm.Request, task: Task) -> MoveArm.Response:
+        result, response = self.plan(request, task), MoveArm.Response()
         if not request.plan_only:
-            loop.follower.follow(result.trajectory)
-        message = conversions.trajectory_message(result.trajectory, now.names)
-        response = MoveArm.Response(trajectory=message)
-        response.status.residual = result.residual
-        response.status.iterations = result.iterations
-        if not result.straight:
-            response.status.message = "not on a straight line"
+            self.get_logger().warning(
+                "the service move_arm answers before the arm has moved, and will only plan from "
+                "the next release on: use the action move_arm",
+                once=True,
+            )
+            self.driven().follower.follow(result.trajectory)
+        conversions.write_plan(response, result, self.parameters.names)
         return response
 
     # ------------------------------------------------------------------ status

@@ -21,6 +21,7 @@ from ft_controller.records import Array
 from ft_controller.replica_group import RECONFIGURATIONS, ReplicaGroup
 from ft_controller.spatial_arm import SpatialArm
 from ft_controller.timing import Timing
+from ft_controller.trajectory_goals import Tolerances
 from kin_core import checks
 from kin_core.errors import InvalidInput, KinError
 from kin_ros.parameters import ParameterSet, parameter
@@ -277,6 +278,31 @@ class FtParameters(ArmParameters):
     )
     plan_speed: float = _live(1.5, "of planned motions [rad/s]", 1e-3, 100.0)
     plan_acceleration: float = _live(4.0, "of planned motions [rad/s^2]", 1e-3, 1000.0)
+    allow_partial_joints_goal: bool = _live(
+        True, "take trajectories that name some of the joints; the others come to rest and stay"
+    )
+    smooth_positions: bool = _live(
+        False,
+        "trajectories of positions alone: a spline of continuous acceleration, not straight lines",
+    )
+    path_tolerance: tuple[float, ...] = _live(
+        (0.0,),
+        "a joint farther from its trajectory ends the goal, one or one for each joint; 0: off; a "
+        "goal may say otherwise [rad]",
+        0.0,
+    )
+    goal_tolerance: tuple[float, ...] = _live(
+        (0.0,),
+        "a goal is reached when no joint is farther from it, one or one for each joint; 0: off "
+        "[rad]",
+        0.0,
+    )
+    stopped_velocity: float = _live(
+        0.01, "a goal is reached when no joint is faster; 0: off [rad/s]", 0.0, 100.0
+    )
+    goal_time: float = _live(
+        0.0, "a goal that is so late ends; 0: it may take any time [s]", 0.0, 3600.0
+    )
     status_rate: float = _fixed(20.0, "status messages per second [Hz]", 0.1, 1000.0)
     command_format: str = _fixed(
         "joint_state",
@@ -289,7 +315,8 @@ class FtParameters(ArmParameters):
         """Refuse arrays that do not fit together."""
         super().check()
         n = self.arm().n
-        for name in ("kp", "kd", "ki", "following_error"):
+        several = ("kp", "kd", "ki", "following_error", "path_tolerance", "goal_tolerance")
+        for name in several:
             if len(getattr(self, name)) not in (1, n):
                 raise InvalidInput(name, f"needs one value or {n}")
         if self.robot == "planar" and (len(self.torque_limit) != n or min(self.torque_limit) <= 0):
@@ -352,6 +379,16 @@ class FtParameters(ArmParameters):
     def integral(self) -> Integral:
         """Integral action of the control law."""
         return Integral(self.arm(), self.ki, self.integral_limit)
+
+    def tolerances(self) -> Tolerances:
+        """What ends a goal that says nothing else."""
+        arm = self.arm()
+        path, goal = (arm.each(x, getattr(self, x)) for x in ("path_tolerance", "goal_tolerance"))
+        return Tolerances(
+            np.array([path, np.zeros(arm.n)]),
+            np.array([goal, np.full(arm.n, self.stopped_velocity)]),
+            self.goal_time,
+        )
 
     def take_over(self, loop: ControlLoop, old: FtParameters) -> None:
         """Have a control loop use what has changed; between two ticks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +11,37 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
 
 from ft_controller.errors import ArmError, TooLarge, raising
-from ft_controller.records import Array
+from ft_controller.records import Array, Flags
 from kin_core import checks
 
-__all__ = ["MAX_POINTS", "Trajectory"]
+__all__ = ["MAX_POINTS", "Trajectory", "Violation"]
 
 MAX_POINTS = 20_000
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Where a motion leaves its limits.
+
+    Attributes:
+        field: "positions" or "velocities".
+        joint: Number of the joint.
+        piece: Number of the piece of the trajectory.
+        share: How far on that piece, 0 to 1.
+        time: Since the start [s].
+        value: Position or velocity there.
+        low: Smallest that is allowed.
+        high: Largest that is allowed.
+    """
+
+    field: str
+    joint: int
+    piece: int
+    share: float
+    time: float
+    value: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -89,36 +115,92 @@ class Trajectory:
             raise ArmError("accelerations", "need velocities as well")
         if t.size == 1:
             return cls.rest(p[0])
-        coefficients = np.zeros((t.size - 1, 6, p.shape[1]))
         h = np.diff(t)[:, None]
         if v is None and t.size > 2:
             spline = CubicSpline(t, p, bc_type="clamped")
-            for k in range(4):
-                coefficients[:, k] = spline.c[3 - k]
+            coefficients = np.zeros((t.size - 1, 6, p.shape[1]))
+            coefficients[:, :4] = spline.c[::-1].swapaxes(0, 1)
         elif v is not None and a is None:
-            rise = (p[1:] - p[:-1]) / h
-            coefficients[:, 0], coefficients[:, 1] = p[:-1], v[:-1]
-            coefficients[:, 2] = (3.0 * rise - 2.0 * v[:-1] - v[1:]) / h
-            coefficients[:, 3] = (v[:-1] + v[1:] - 2.0 * rise) / h**2
+            coefficients = _cubic(h, p, v)
         else:
-            v = np.zeros_like(p) if v is None else v
-            a = np.zeros_like(p) if a is None else a
-            rest = p[1:] - p[:-1] - v[:-1] * h - 0.5 * a[:-1] * h**2
-            speed = v[1:] - v[:-1] - a[:-1] * h
-            bend = a[1:] - a[:-1]
-            coefficients[:, 0], coefficients[:, 1], coefficients[:, 2] = (
-                p[:-1],
-                v[:-1],
-                0.5 * a[:-1],
-            )
-            coefficients[:, 3] = (10.0 * rest - 4.0 * speed * h + 0.5 * bend * h**2) / h**3
-            coefficients[:, 4] = (-15.0 * rest + 7.0 * speed * h - bend * h**2) / h**4
-            coefficients[:, 5] = (6.0 * rest - 3.0 * speed * h + 0.5 * bend * h**2) / h**5
+            zero = np.zeros_like(p)
+            coefficients = _quintic(h, p, zero if v is None else v, zero if a is None else a)
         return cls(np.ascontiguousarray(t), np.ascontiguousarray(coefficients))
+
+    @classmethod
+    def piecewise(
+        cls, times: Array, positions: Array, velocities: Array, accelerations: Array
+    ) -> Trajectory:
+        """Through points, each piece by what both of its ends hold.
+
+        That is a straight line where an end has no velocities, a cubic where one has no
+        accelerations, and else a quintic.
+
+        Args:
+            times: Rising from 0, shape (k,), k > 0 [s].
+            positions: Shape (k, n).
+            velocities: Shape (k, n); NaN in the rows of points that have none.
+            accelerations: Shape (k, n); NaN in the rows of points that have none.
+        """
+        if times.size == 1:
+            return cls.rest(positions[0])
+        h = np.diff(times)[:, None]
+        line = np.zeros((times.size - 1, 6, positions.shape[1]))
+        line[:, 0], line[:, 1] = positions[:-1], np.diff(positions, axis=0) / h
+        timed, bent = _at_both_ends(velocities), _at_both_ends(accelerations)
+        cubic = np.where(timed, _cubic(h, positions, velocities), line)
+        quintic = _quintic(h, positions, velocities, accelerations)
+        return cls(times.copy(), np.where(timed & bent, quintic, cubic))
+
+    def split(self, more: Array) -> Trajectory:
+        """The same motion with points at more times, shape (m,); at rest where it is over [s]."""
+        times = np.union1d(self.times, more)
+        last = max(self.times.size - 2, 0)
+        which = np.clip(np.searchsorted(self.times, times[:-1], side="right") - 1, 0, last)
+        x = np.minimum(times[:-1], self.duration) - self.times[which]
+        over = times[:-1] >= self.duration
+        shifted = np.zeros((times.size - 1, 6, self.n))
+        for k in range(6):
+            for j in range(k, 6):
+                term = math.comb(j, k) * x ** (j - k)
+                shifted[:, k] += term[:, None] * self.coefficients[which, j]
+        shifted[over, 1:] = 0.0
+        return Trajectory(times, shifted)
 
     def sample(self, t: float) -> Array:
         """Positions, velocities and accelerations at a time, shape (3, n)."""
         return _sample(self.times, self.coefficients, float(t))
+
+    def violation(
+        self, lower: Array, upper: Array, speed: Array, slack: float = 1e-6
+    ) -> Violation | None:
+        """Where the motion leaves limits of position or speed, if it does.
+
+        Between the points too: a polynomial stays within the hull of its Bernstein coefficients,
+        which comes closer with every cut in halves.
+
+        Args:
+            lower: Shape (n,).
+            upper: Shape (n,).
+            speed: Shape (n,).
+            slack: Added to the positions, and to the speeds as a share.
+        """
+        h = np.diff(self.times) if self.times.size > 1 else np.zeros(1)
+        slope = np.zeros_like(self.coefficients)
+        slope[:, :5] = self.coefficients[:, 1:] * np.arange(1.0, 6.0)[:, None]
+        top = speed * (1.0 + slack)
+        for name, c, low, high in (
+            ("positions", self.coefficients, lower - slack, upper + slack),
+            ("velocities", slope, -top, top),
+        ):
+            found = _outside(c, h, low, high)
+            if found is not None:
+                piece, joint, share, value = found
+                ranges = (lower, upper) if name == "positions" else (-speed, speed)
+                time = float(self.times[piece] + share * h[piece])
+                low_, high_ = (float(x[joint]) for x in ranges)
+                return Violation(name, joint, piece, share, time, value, low_, high_)
+        return None
 
     def check(self, lower: Array, upper: Array, speed: Array, slack: float = 1e-6) -> None:
         """Refuse a trajectory that leaves the limits, between its points too.
@@ -126,30 +208,89 @@ class Trajectory:
         Raises:
             ArmError: Names the joint, the time and the value.
         """
-        # A sample of each segment finds its extremes to well below what a controller needs.
-        steps = max(2, min(16, 100_000 // self.times.size))
-        h = np.diff(self.times) if self.times.size > 1 else np.zeros(1)
-        x = (h[:, None] * np.linspace(0.0, 1.0, steps))[:, :, None]
-        c = self.coefficients[:, :, None, :]
-        q = c[:, 5]
-        v = 5.0 * c[:, 5]
-        for k in range(4, -1, -1):
-            q = q * x + c[:, k]
-            if k:
-                v = v * x + k * c[:, k]
-        times = self.times[: h.size, None] + x[:, :, 0]
-        for name, bad, values in (
-            ("positions", (q < lower - slack) | (q > upper + slack), q),
-            ("velocities", np.abs(v) > speed * (1.0 + slack), v),
-        ):
-            if bad.any():
-                k, j, i = (int(a[0]) for a in np.nonzero(bad))
-                bounds = (lower[i], upper[i]) if name == "positions" else (-speed[i], speed[i])
-                raise ArmError(
-                    name,
-                    f"joint {i} has {values[k, j, i]:.4g} at {times[k, j]:.3g} s, "
-                    f"allowed {bounds[0]:.4g} to {bounds[1]:.4g}",
-                )
+        found = self.violation(lower, upper, speed, slack)
+        if found is not None:
+            raise ArmError(
+                found.field,
+                f"joint {found.joint} has {found.value:.4g} at {found.time:.3g} s, "
+                f"allowed {found.low:.4g} to {found.high:.4g}",
+            )
+
+
+def _at_both_ends(values: Array) -> Flags:
+    """Whether the two ends of each piece have values, not NaN, shape (k - 1, 1, 1)."""
+    known: Flags = np.isfinite(values[:, 0])
+    return (known[:-1] & known[1:])[:, None, None]
+
+
+def _cubic(h: Array, p: Array, v: Array) -> Array:
+    """Pieces between points with velocities, shape (k - 1, 6, n); h has the shape (k - 1, 1)."""
+    c = np.zeros((len(h), 6, p.shape[1]))
+    rise = (p[1:] - p[:-1]) / h
+    c[:, 0], c[:, 1] = p[:-1], v[:-1]
+    c[:, 2] = (3.0 * rise - 2.0 * v[:-1] - v[1:]) / h
+    c[:, 3] = (v[:-1] + v[1:] - 2.0 * rise) / h**2
+    return c
+
+
+def _quintic(h: Array, p: Array, v: Array, a: Array) -> Array:
+    """Pieces between points with velocities and accelerations, shape (k - 1, 6, n)."""
+    c = np.zeros((len(h), 6, p.shape[1]))
+    rest = p[1:] - p[:-1] - v[:-1] * h - 0.5 * a[:-1] * h**2
+    speed = v[1:] - v[:-1] - a[:-1] * h
+    bend = a[1:] - a[:-1]
+    c[:, 0], c[:, 1], c[:, 2] = p[:-1], v[:-1], 0.5 * a[:-1]
+    c[:, 3] = (10.0 * rest - 4.0 * speed * h + 0.5 * bend * h**2) / h**3
+    c[:, 4] = (-15.0 * rest + 7.0 * speed * h - bend * h**2) / h**4
+    c[:, 5] = (6.0 * rest - 3.0 * speed * h + 0.5 * bend * h**2) / h**5
+    return c
+
+
+#: From the powers of x to Bernstein coefficients on [0, 1]: b_i = sum_k C(i, k) / C(5, k) c_k.
+_TO_BERNSTEIN = np.array([[math.comb(i, k) / math.comb(5, k) for k in range(6)] for i in range(6)])
+#: Cuts in halves: what is left is beyond a limit by less than a part of 4^-16 of its bend.
+_CUTS = 16
+
+
+def _outside(c: Array, h: Array, low: Array, high: Array) -> tuple[int, int, float, float] | None:
+    """Where polynomials leave ranges: piece, joint, share of the piece, value; None: nowhere.
+
+    Args:
+        c: Powers of x, shape (k, 6, n).
+        h: Lengths of the pieces, shape (k,).
+        low: Shape (n,).
+        high: Shape (n,).
+    """
+    b = _TO_BERNSTEIN @ (c * (h[:, None] ** np.arange(6))[:, :, None])
+    piece, joint = np.nonzero(((b < low) | (b > high)).any(axis=1))
+    b, begin, width = b[piece, :, joint], np.zeros(piece.size), 1.0
+    for _ in range(_CUTS):
+        low_, high_ = low[joint], high[joint]
+        for end in (0, 5):
+            value = b[:, end]
+            bad = np.nonzero((value < low_) | (value > high_))[0]
+            if bad.size:
+                k = int(bad[0])
+                share = float(begin[k] + (width if end else 0.0))
+                return int(piece[k]), int(joint[k]), share, float(value[k])
+        width *= 0.5
+        halves = _halves(b)
+        piece, joint = np.tile(piece, 2), np.tile(joint, 2)
+        begin = np.concatenate([begin, begin + width])
+        keep = ((halves < low[joint, None]) | (halves > high[joint, None])).any(axis=1)
+        piece, joint, begin, b = piece[keep], joint[keep], begin[keep], halves[keep]
+        if not piece.size:
+            break
+    return None
+
+
+def _halves(b: Array) -> Array:
+    """Bernstein coefficients of the first halves, then of the second, shape (2 k, 6)."""
+    left, right, row = np.empty_like(b), np.empty_like(b), b
+    for k in range(6):
+        left[:, k], right[:, 5 - k] = row[:, 0], row[:, -1]
+        row = 0.5 * (row[:, :-1] + row[:, 1:])
+    return np.concatenate([left, right])
 
 
 @njit(cache=True, nogil=True)

@@ -195,6 +195,70 @@ def test_a_halted_motion_ends_on_its_way_and_goes_on_from_there(ticks, stands):
     assert driver.q == pytest.approx(MOVE.sample(2.0)[0], abs=1e-9)
 
 
+def test_a_trajectory_begins_at_its_time_and_the_old_one_goes_on_until_then():
+    driver = Driver().tick(50)
+    start = driver.now + 20 * TICK + TICK // 3  # between two ticks
+    state = driver.follower.ahead(start)
+    assert state == pytest.approx(MOVE.sample(1e-9 * (start - TICK)), abs=1e-9)
+    new = Trajectory.through([0.0, 2.0], [state[0], START], [state[1], ZERO], [state[2], ZERO])
+    driver.follower.follow(new, start)
+    assert driver.follower.follows(new) and driver.follower.trajectory is MOVE
+    driver.tick(20)
+    assert (driver.path[-1] == MOVE.sample(1e-9 * (70 * TICK))).all()
+    driver.tick(30)
+    assert driver.follower.trajectory is new
+    late = 1e-9 * (driver.now - start)
+    assert driver.follower.clock == pytest.approx(late, abs=1e-9)
+    assert driver.path[-1] == pytest.approx(new.sample(late), abs=1e-9)
+    assert not driver.follower.entering
+
+
+def test_of_a_time_that_is_past_the_trajectory_has_run_on():
+    driver = Driver().tick(50)
+    now = driver.follower.desired
+    new = Trajectory.through([0.0, 2.0], [now[0], START], [now[1], ZERO], [now[2], ZERO])
+    driver.follower.follow(new, driver.now - 2 * TICK)
+    driver.tick(60)
+    assert driver.follower.clock == pytest.approx(0.62, abs=1e-9)
+    assert driver.path[-1] == pytest.approx(new.sample(0.62), abs=1e-6)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 230), st.integers(0, 30))
+def test_a_halt_brakes_on_the_way_and_stays(ticks, lost):
+    driver = Driver().tick(ticks)
+    driver.follower.halt()
+    driver.tick(lost, accepted=False)  # and what is not accepted has not happened
+    driver.now -= lost * TICK
+    driver.path[:] = driver.path[-1:]
+    clock = driver.follower.clock
+    for _ in range(80):
+        driver.tick()
+        if driver.follower.trajectory is MOVE:
+            assert clock <= driver.follower.clock
+            clock = driver.follower.clock
+            assert driver.path[-1][0] == pytest.approx(MOVE.sample(clock)[0], abs=1e-12)
+    assert driver.follower.trajectory is not MOVE and not driver.follower.entering
+    assert driver.path[-1][0] == pytest.approx(MOVE.sample(clock)[0], abs=0.02)
+    assert (driver.path[-1][1:] == 0.0).all()
+    _, velocity = driver.steps()
+    assert velocity <= 0.01 * (4.0 + 4.0) + 1e-9  # braking, and what the trajectory does itself
+    # A trajectory after that is followed as ever.
+    driver.follower.follow(Trajectory.rest(START))
+    driver.tick(400)
+    assert (driver.q == START).all()
+
+
+def test_a_clock_that_is_set_back_does_not_run_the_motion_back():
+    driver = Driver().tick(80)
+    clock, where = driver.follower.clock, driver.q.copy()
+    driver.now -= 1000 * TICK
+    driver.tick()
+    assert driver.follower.clock == clock and (driver.q == where).all()
+    driver.tick(300)
+    assert driver.q == pytest.approx(MOVE.sample(2.0)[0], abs=1e-9)
+
+
 @pytest.mark.parametrize("field", ["speed", "acceleration", "pause"])
 def test_senseless_entries_are_refused(field):
     with pytest.raises(ArmError, match=field):

@@ -28,7 +28,7 @@ __all__ = ["THREADS", "CudaBackend", "find_cupy", "options", "source"]
 #: Threads per block; the kernels are compiled with this bound.
 THREADS = 128
 #: Blocks in flight at most: enough to fill any device, the grid-stride loop does the rest.
-_MOST_BLOCKS = 65535
+MOST_BLOCKS = 65535
 #: Robots per chunk when a batch on the host is streamed.
 CHUNK = 1 << 20
 _PRECISION = {np.dtype(np.float64): "f64", np.dtype(np.float32): "f32"}
@@ -121,8 +121,8 @@ class CudaBackend:
         if OPS[call.op].status:
             pointer, _, step, outer = self._group(call.mask)
             arguments += (pointer, step, outer)
-        blocks = min(-(-call.count // THREADS), _MOST_BLOCKS)
-        grid = (blocks, min(call.outer, _MOST_BLOCKS), 1)
+        blocks = min(-(-call.count // THREADS), MOST_BLOCKS)
+        grid = (blocks, min(call.outer, MOST_BLOCKS), 1)
         self.function(call.op, call.dtype)(grid, (THREADS, 1, 1), tuple(arguments))
 
     @staticmethod

@@ -53,11 +53,11 @@ def test_grid_is_smaller_than_the_batch():
     gpu = robot()
     import gpu_kinematics.cuda as module
 
-    old, module._MOST_BLOCKS = module._MOST_BLOCKS, 3
+    old, module.MOST_BLOCKS = module.MOST_BLOCKS, 3
     try:
         found = gpu.fk(stand_in.asarray(many)).position.host
     finally:
-        module._MOST_BLOCKS = old
+        module.MOST_BLOCKS = old
     assert many.shape[1] > 3 * THREADS
     assert same_bits(found, cpu().fk(many).position)
 

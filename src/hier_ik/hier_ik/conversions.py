@@ -56,11 +56,10 @@ def put_goal(solver: Solver, message: HierGoal, field: str = "goal") -> None:
 
 
 def goal_name(solver: Solver, message: HierGoal) -> str:
-    """The name of the goal that a message means."""
-    own = solver.linkage.goals.get("drag")
-    if not message.name and own is not None and own.link == message.link:
-        return "drag"
-    return message.name or f"drag:{message.link}"
+    """The name of the goal that a message means: without one, the first goal of its link."""
+    goals = solver.linkage.goals.values()
+    of_link = (g.name for g in goals if g.link == message.link)
+    return message.name or next(of_link, f"drag:{message.link}")
 
 
 def in_root_frame(message: HierGoal, toward: Callable[[Header], Array], field: str) -> HierGoal:

@@ -20,7 +20,7 @@ __all__ = [
     "DISPOSITIONS", "GOAL_ROWS", "Goal", "Joint", "LARGEST", "LEVEL_CROSSING", "LEVEL_GOAL",
     "LEVEL_REAL", "LEVEL_VIRTUAL", "Link", "Sublinkage", "WEIGHTS", "checked_limits",
     "checked_name", "checked_priority", "checked_transform", "coordinates", "frame",
-    "turned_frames",
+    "open_limits", "turned_frames",
 ]  # fmt: skip
 
 
@@ -224,6 +224,13 @@ def checked_limits(
     lo[lo < -LARGEST] = -np.inf
     hi[hi > LARGEST] = np.inf
     return lo, hi, vel
+
+
+def open_limits(value: Any, missing: float) -> Any:
+    """Limits as a file has them, null where there is none, as numbers."""
+    if isinstance(value, list):
+        return [missing if v is None else v for v in value]
+    return value
 
 
 def coordinates(label: str, value: ArrayLike | None, dof: int) -> Array:

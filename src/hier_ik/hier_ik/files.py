@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
 
-from hier_ik.elements import Goal, Joint, frame
+from hier_ik.elements import Goal, Joint, frame, open_limits
 from hier_ik.errors import LinkageError
 from hier_ik.linkage import Linkage
 from hier_ik.spanning import assign_roles
@@ -21,7 +21,7 @@ from kin_core.errors import InvalidInput
 from kin_core.rotations import matrix_to_quaternion, quaternion_to_matrix
 from kin_core.yamls import load_yaml
 
-__all__ = ["apply_edits", "dump_linkage", "load_linkage"]
+__all__ = ["add_goals", "apply_edits", "dump_linkage", "load_linkage"]
 
 
 _ROLES = {"tree": False, "closure": True, "auto": None}
@@ -43,7 +43,7 @@ def load_linkage(source: str | Path) -> Linkage:
     data = load_yaml(source)
     if not isinstance(data, dict):
         raise InvalidInput("linkage", "must be a mapping with links and joints")
-    _only("linkage", data, ("name", "root", "sublinkages", "links", "joints", "goals"))
+    _only("linkage", data, ("name", "root", "sublinkages", "links", "joints", "goals", "actuated"))
     linkage = Linkage(checks.text("name", data.get("name", "linkage")))
     # The top level may be declared to give it another name; parents may stand after children.
     entries = [_mapping("sublinkages", e) for e in _list("sublinkages", data)]
@@ -65,9 +65,15 @@ def load_linkage(source: str | Path) -> Linkage:
     if linkage.links:
         assign_roles(linkage)
     validate(linkage)
+    add_goals(linkage, data)
+    linkage.set_actuated(_list("actuated", data))
+    return linkage
+
+
+def add_goals(linkage: Linkage, data: Mapping[str, Any]) -> None:
+    """Add the goals that a file lists."""
     for entry in _list("goals", data):
         _add_goal(linkage, _mapping("goals", entry))
-    return linkage
 
 
 def dump_linkage(linkage: Linkage) -> str:
@@ -86,6 +92,8 @@ def dump_linkage(linkage: Linkage) -> str:
     data["joints"] = [_joint_entry(j, linkage.values.get(j.name)) for j in linkage.joints.values()]
     if linkage.goals:
         data["goals"] = [_goal_entry(g) for g in linkage.goals.values()]
+    if linkage.actuated:
+        data["actuated"] = list(linkage.actuated)
     return yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=120)
 
 
@@ -177,7 +185,7 @@ def _add_joint(linkage: Linkage, e: dict[str, Any]) -> None:
             options[k] = _flag(f"{label}, {k}", options[k])
     for k in ("lower", "upper"):
         if k in options:
-            options[k] = _open_limits(options[k], -math.inf if k == "lower" else math.inf)
+            options[k] = open_limits(options[k], -math.inf if k == "lower" else math.inf)
     linkage.add_joint(
         *map(given, ("name", "type", "parent", "child")),
         origin=_frame(label, e, ""),
@@ -266,12 +274,6 @@ def _frame(label: str, e: dict[str, Any], prefix: str) -> Array:
     return frame(xyz, rpy)
 
 
-def _open_limits(value: Any, missing: float) -> Any:
-    if isinstance(value, list):
-        return [missing if v is None else v for v in value]
-    return value
-
-
 def _flag(label: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise InvalidInput(label, f"must be true or false, got {value!r}")
@@ -284,7 +286,7 @@ def _mapping(label: str, value: Any) -> dict[str, Any]:
     return value
 
 
-def _list(key: str, data: dict[str, Any]) -> list[Any]:
+def _list(key: str, data: Mapping[str, Any]) -> list[Any]:
     value = data.get(key)
     if value is None:
         return []

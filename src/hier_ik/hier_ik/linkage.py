@@ -60,6 +60,8 @@ class Linkage:
         root: The ground link, in the top-level sublinkage.
         links, joints, sublinkages, goals: By name, in the order in which they were added.
         values: Coordinates of the tree joints (dof,) [rad or m].
+        actuated: Joints with a motor, as far as a file says so.
+        notes: What a reader of a file found strange, one sentence each.
     """
 
     name: str = "linkage"
@@ -73,6 +75,8 @@ class Linkage:
     values: dict[str, Array] = field(default_factory=dict)
     journal: list[tuple[str, str]] = field(default_factory=list)
     at_link: dict[str, dict[str, None]] = field(default_factory=dict, repr=False)
+    actuated: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     # ---- building ---------------------------------------------------------------------------
 
@@ -235,6 +239,7 @@ class Linkage:
         joint = self._joint("remove_joint", name)
         leaf = joint.closure is False and len(self.at_link[joint.child]) == 1
         del self.joints[name]
+        self.actuated = tuple(n for n in self.actuated if n != name)
         self.values.pop(name, None)
         self.at_link[joint.parent].pop(name, None)
         self.at_link[joint.child].pop(name, None)
@@ -297,6 +302,16 @@ class Linkage:
         split = joint.closure is True and joint.limited != changed.limited
         self.joints[name] = changed
         self.journal.append(("split" if split else "set_limits", name))
+
+    def set_actuated(self, names: Iterable[str]) -> None:
+        """Say which joints have a motor."""
+        listed: dict[str, None] = {}
+        for name in names:
+            self._joint("actuated", checks.title("actuated", name))
+            if name in listed:
+                raise LinkageError(f"joint {name!r}", "is listed twice as actuated")
+            listed[name] = None
+        self.actuated = tuple(listed)
 
     def set_value(self, name: str, value: ArrayLike) -> None:
         """Set the coordinates of a tree joint."""
@@ -400,7 +415,7 @@ class Linkage:
         return Linkage(
             self.name, self.root, dict(self.links), dict(self.joints), dict(self.sublinkages),
             dict(self.goals), {k: v.copy() for k, v in self.values.items()}, [],
-            {k: dict(v) for k, v in self.at_link.items()},
+            {k: dict(v) for k, v in self.at_link.items()}, self.actuated, self.notes,
         )  # fmt: skip
 
     def adopt(self, other: Linkage) -> None:
@@ -409,7 +424,7 @@ class Linkage:
             other.root, other.links, other.joints, other.values,
         )  # fmt: skip
         self.sublinkages, self.goals = other.sublinkages, other.goals
-        self.at_link = other.at_link
+        self.at_link, self.actuated = other.at_link, other.actuated
         self.journal += other.journal
 
     def flattened(self) -> Linkage:

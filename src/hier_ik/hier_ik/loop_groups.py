@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hier_ik.bodies import Bodies, pack
-from hier_ik.closing import GROUP
+from hier_ik.closing import GROUP, linearise
 from hier_ik.compile import closure_mask
 from hier_ik.decompose import decompose
 from hier_ik.linkage import Linkage
@@ -53,6 +53,24 @@ class LoopTables:
     work: Array
     names: tuple[tuple[str, ...], ...]
     passive: tuple[tuple[str, ...], ...]
+
+    def copy(self) -> LoopTables:
+        """Tables for steps of their own; what no step changes is shared."""
+        changed = ("bodies", "freedoms", "groups", "work")
+        return replace(self, **{name: getattr(self, name).copy() for name in changed})
+
+    def jacobian(self, group: int) -> Array:
+        """The Jacobian of a group at its posture (rows, passive + actuated), lengths in units.
+
+        It is computed here; all bodies above the group must have poses.
+        """
+        g = self.groups[group]
+        linearise(
+            self.bodies, self.freedoms, self.closures, self.chain, self.index, self.work, g
+        )  # fmt: skip
+        width = int(g["passive"] + g["actuated"])
+        J: Array = self.work[g["matrix"] : g["matrix"] + g["rows"] * width].reshape(-1, width)
+        return J
 
     def kernel(self) -> tuple[Any, ...]:
         """The tables in the order of the arguments of closing.follow()."""

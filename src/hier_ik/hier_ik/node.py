@@ -35,13 +35,7 @@ from hier_ik.linkage import Linkage
 from hier_ik.markers import linkage_markers
 from hier_ik.parameters import HierParameters
 from hier_ik.solver import Solver
-from hier_ik.sources import (
-    TOWERS,
-    linkage_from,
-    linkage_from_file,
-    linkage_from_folder,
-    preset_tower,
-)
+from hier_ik.sources import linkage_from, linkage_from_file, linkage_from_folder, named_linkage
 from hier_ik.urdf import load_urdf_linkage
 from hier_ik.warm_up import warm_up
 from kin_core import checks
@@ -88,10 +82,11 @@ class HierNode(KinNode[HierParameters]):
         """Load the first linkage, make topics and services."""
         p = self.parameters
         self._solver = None
-        if p.preset in TOWERS:
-            self._take(preset_tower(p.preset, p.blocks))
-        elif p.preset == "file":
-            self._take(linkage_from_file(Path(p.linkage_file), p.sidecar))
+        if p.preset == "file" or p.names_file:
+            file = p.preset if p.names_file else p.linkage_file
+            self._take(linkage_from_file(Path(file), p.sidecar))
+        elif p.preset not in ("robot_description", "none"):
+            self._take(named_linkage(p.preset, p.blocks, p.robots_folder))
         self._states = self.publish_to(JointState, "joint_states", STATE)
         self._virtual = self.publish_to(JointState, "virtual_joint_states", STATE)
         self._pictures = self.publish_to(MarkerArray, "~/markers", STATE)
@@ -100,9 +95,8 @@ class HierNode(KinNode[HierParameters]):
             self._solver_of_its_own, self._edition, lambda: self.parameters.tolerance
         )  # fmt: skip
         serve_kinematics(
-            self, lambda: doors.robot(self.parameters.frame_id), self._frames, ik=doors.ik,
-            fk=doors.fk,
-        )  # fmt: skip
+            self, lambda: doors.robot(self._frame()), self._frames, ik=doors.ik, fk=doors.fk
+        )
         self.listen(PoseStamped, "~/drag", self._on_drag, COMMAND)
         self.listen(HierGoal, "~/goal", self._on_goal, STATE)
         if p.preset == "robot_description":
@@ -187,7 +181,7 @@ class HierNode(KinNode[HierParameters]):
         with self._lock:
             if self._solver is None:
                 return
-            array = linkage_markers(self._solver, p.frame_id, stamp, p.tolerance)
+            array = linkage_markers(self._solver, self._frame(), stamp, p.tolerance)
             if self._other_linkage:
                 array.markers.insert(0, clear_all())
                 self._other_linkage = False
@@ -221,13 +215,20 @@ class HierNode(KinNode[HierParameters]):
         goal = conversions.in_root_frame(message, self._toward, field)
         with self._lock:
             solver = self._need()
-            conversions.put_goal(solver, goal, field)
+            name = conversions.goal_name(solver, goal)
+            if not goal.remove or name in solver.linkage.goals:  # else it is away already
+                conversions.put_goal(solver, goal, field)
             self._goal_was_set(solver)
 
     def _toward(self, header: Header, wait: float = 0.0) -> NDArray[np.float64]:
         """From the frame of a header to that of the root, when the header says."""
-        stamp, base = to_nanoseconds(header.stamp), self.parameters.frame_id
-        return self._frames.transform(base, header.frame_id, stamp, wait=wait)
+        stamp = to_nanoseconds(header.stamp)
+        return self._frames.transform(self._frame(), header.frame_id, stamp, wait=wait)
+
+    def _frame(self) -> str:
+        """The frame of the root link."""
+        p = self.parameters
+        return p.frame_prefix + self._need().linkage.root if p.names_file else p.frame_id
 
     def _goal_was_set(self, solver: Solver) -> None:
         self._heard = time.monotonic()
@@ -257,7 +258,8 @@ class HierNode(KinNode[HierParameters]):
                 + (", ".join(given) or "none"),
             )  # fmt: skip
         if given[0] == "preset":
-            linkage = preset_tower(request.preset, int(request.blocks))
+            folder = self.parameters.robots_folder
+            linkage = named_linkage(request.preset, int(request.blocks), folder)
         elif given[0] == "path":
             folder = self.parameters.linkage_folder
             linkage = linkage_from_folder(folder, request.path, request.closures)
@@ -266,7 +268,7 @@ class HierNode(KinNode[HierParameters]):
         task.check()
         with self._lock:
             solver = self._take(linkage)
-            response.warnings = list(solver.decomposition.warnings)
+            response.warnings = [*linkage.notes, *solver.decomposition.warnings]
         response.name = linkage.name
         conversions.fill_counts(response, linkage)
         response.freedoms = sum(j.dof for j in linkage.tree_joints())
@@ -379,10 +381,12 @@ class HierNode(KinNode[HierParameters]):
         """Make a linkage the running one; if it is refused the old one stays."""
         checks.count("links", len(linkage.links), self.parameters.max_links)
         solver = Solver(linkage, self.parameters.mode, self.parameters.options)
+        for note in linkage.notes:
+            self.get_logger().warning(note)
         with self._lock:
             self._solver = solver
             self._demo = CircleDemo(time.monotonic())
-            self._dragged = "drag"
+            self._dragged = "drag" if "drag" in linkage.goals else next(iter(linkage.goals), "drag")
             self._other_linkage = True
         return solver
 

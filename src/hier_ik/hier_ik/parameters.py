@@ -7,10 +7,12 @@ from pathlib import Path
 
 from hier_ik.decompose import MEMBERSHIPS
 from hier_ik.solver import MODES, SolverOptions
+from hier_ik.sources import ENDINGS, TOWERS
+from kin_core import checks
 from kin_core.errors import InvalidInput
 from kin_ros.parameters import ParameterSet, parameter
 
-__all__ = ["HierParameters"]
+__all__ = ["CloserParameters", "HierParameters"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,8 +21,12 @@ class HierParameters(ParameterSet):
 
     preset: str = parameter(
         "tower",
-        "linkage at start",
-        choices=("tower", "flat_tower", "file", "robot_description", "none"),
+        "linkage at the start: tower, flat_tower, a robot of robots_folder, the path of a file"
+        " (.yaml, .urdf or .xml), file, robot_description or none",
+        read_only=True,
+    )
+    robots_folder: str = parameter(
+        "", "folder of robots that may be asked for by name (NAME.urdf)", read_only=True
     )
     blocks: int = parameter(15, "blocks of the tower", minimum=1, maximum=1000)
     linkage_file: str = parameter(
@@ -56,13 +62,26 @@ class HierParameters(ParameterSet):
     markers_rate: float = parameter(
         10.0, "pictures per second; 0: off", minimum=0.0, maximum=60.0, read_only=True
     )
-    frame_id: str = parameter("world", "frame of the root link in headers")
+    frame_id: str = parameter(
+        "world", "frame of the root link in headers; with a preset that is a path, that link itself"
+    )
+    frame_prefix: str = parameter(
+        "", "before the name of the root link where that is the frame", read_only=True
+    )
     max_links: int = parameter(50_000, "largest linkage that is taken", minimum=1, maximum=200_000)
 
     def check(self) -> None:
         """Refuse what only fits together in part."""
         if self.preset == "file" and not self.linkage_file:
             raise InvalidInput("linkage_file", "must be set for preset file")
+        known = (*TOWERS, "file", "robot_description", "none")
+        if not self.robots_folder and not self.names_file:
+            checks.one_of("preset", self.preset, known)
+
+    @property
+    def names_file(self) -> bool:
+        """Whether the preset is the path of a file."""
+        return Path(self.preset).suffix in ENDINGS
 
     @property
     def sidecar(self) -> Path | None:
@@ -76,3 +95,42 @@ class HierParameters(ParameterSet):
             tolerance=self.tolerance, rest_gain=self.rest_gain, membership=self.membership,
             max_iterations=self.max_iterations,
         )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloserParameters(ParameterSet):
+    """Parameters of the node loop_closer."""
+
+    linkage_file: str = parameter(
+        "", "the robot: .urdf, .yaml or .xml (MJCF); empty: from robot_description", read_only=True
+    )
+    closures_file: str = parameter(
+        "", "closure sidecar for a URDF or robot_description", read_only=True
+    )
+    actuated: tuple[str, ...] = parameter(
+        (), "joints that are measured; empty: those that the files say are actuated", read_only=True
+    )
+    effort_joints: tuple[str, ...] = parameter(
+        (),
+        "joints that show the efforts of the actuators in joint_states, such as those of an ankle;"
+        " empty: the actuators themselves",
+        read_only=True,
+    )
+    smallest_margin: float = parameter(
+        1e-4, "steps nearer to a singularity than this are refused", minimum=1e-9, maximum=10.0
+    )
+    margin_warning: float = parameter(
+        1e-2, "margin to a singularity below which the diagnostics warn", minimum=0.0, maximum=10.0
+    )
+    status_rate: float = parameter(
+        10.0, "status messages per second", minimum=0.1, maximum=1000.0, read_only=True
+    )
+    max_points: int = parameter(
+        100_000, "most points of a trajectory", minimum=1, maximum=10_000_000
+    )
+    max_links: int = parameter(10_000, "largest robot that is taken", minimum=1, maximum=200_000)
+
+    @property
+    def sidecar(self) -> Path | None:
+        """The file of the closures of a URDF."""
+        return Path(self.closures_file) if self.closures_file else None

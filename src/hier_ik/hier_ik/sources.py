@@ -1,4 +1,4 @@
-"""Linkages from any source: a text, a file, a file below a folder, or a tower."""
+"""Linkages from any source: a text, a file, a file below a folder, or by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from hier_ik.urdf import load_urdf_linkage
 from kin_core import checks
 from kin_core.errors import InvalidInput
 
-__all__ = ["TOWERS", "linkage_from", "linkage_from_file", "linkage_from_folder", "preset_tower"]
+__all__ = [
+    "ENDINGS",
+    "TOWERS",
+    "linkage_from",
+    "linkage_from_file",
+    "linkage_from_folder",
+    "named_linkage",
+]
 
 #: Linkages that are built in.
 TOWERS = ("tower", "flat_tower")
@@ -20,10 +27,13 @@ TOWERS = ("tower", "flat_tower")
 ENDINGS = {".yaml": "yaml", ".yml": "yaml", ".urdf": "urdf", ".xml": "mjcf"}
 
 
-def preset_tower(name: str, blocks: int) -> Linkage:
-    """A tower by the name of its kind."""
-    checks.one_of("preset", name, TOWERS)
-    return tower(blocks, flat=name == "flat_tower")
+def named_linkage(name: str, blocks: int, folder: str = "") -> Linkage:
+    """A tower by the name of its kind, or a robot by that of its URDF in a folder."""
+    robots = sorted(file.stem for file in Path(folder).glob("*.urdf")) if folder else []
+    checks.one_of("preset", name, [*TOWERS, *robots])
+    if name in TOWERS:
+        return tower(blocks, flat=name == "flat_tower")
+    return linkage_from_file(Path(folder, f"{name}.urdf"))
 
 
 def linkage_from(kind: str, source: str | Path, closures: str | Path | None = None) -> Linkage:
@@ -42,6 +52,8 @@ def linkage_from(kind: str, source: str | Path, closures: str | Path | None = No
 def linkage_from_file(file: Path, closures: str | Path | None = None) -> Linkage:
     """A linkage from a YAML, URDF or MJCF file, by its ending; ``closures`` as in linkage_from().
 
+    Without closures those of NAME.closures.yaml beside NAME.urdf count, if there is such a file.
+
     Raises:
         InvalidInput: No such file, another ending, or what it holds is refused.
     """
@@ -49,6 +61,9 @@ def linkage_from_file(file: Path, closures: str | Path | None = None) -> Linkage
         raise InvalidInput("path", f"there is no file {file.name!r}")
     if file.suffix not in ENDINGS:
         raise InvalidInput("path", f"{file.name!r}: only .yaml, .urdf and .xml are read")
+    beside = file.with_suffix(".closures.yaml")
+    if not closures and beside.is_file():
+        closures = beside
     return linkage_from(ENDINGS[file.suffix], file, closures)
 
 

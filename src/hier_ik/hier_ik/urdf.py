@@ -18,20 +18,21 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import numpy as np
 
 from hier_ik.elements import frame
+from hier_ik.files import add_goals
 from hier_ik.joints import JOINT_TYPES, axis_frame
 from hier_ik.linkage import Linkage
+from hier_ik.sidecar import TYPES, WITHOUT_AXIS, driven_joints, load_sidecar
 from hier_ik.tables import Array
 from hier_ik.validation import validate
 from kin_core import checks
 from kin_core.errors import InvalidInput
 from kin_core.rotations import inverse_transform
-from kin_core.urdf import load_closures, load_urdf
+from kin_core.urdf import load_urdf
 
 __all__ = ["dump_urdf", "load_urdf_linkage"]
 
 
-_TYPES = {"continuous": "revolute", "floating": "general"}
-_CONSTRAINT_TYPES = {**_TYPES, "ball": "spherical", "weld": "fixed", "cardan": "universal"}
+_CONSTRAINT_TYPES = {**TYPES, "ball": "spherical", "weld": "fixed", "cardan": "universal"}
 
 _AXES = {"x": "1 0 0", "y": "0 1 0", "z": "0 0 1"}
 
@@ -41,37 +42,39 @@ def load_urdf_linkage(urdf: str | Path, closures: str | Path | None = None) -> L
 
     Args:
         urdf: Text, or a Path to a file.
-        closures: Sidecar (YAML) as text or Path; see kin_core.urdf.
+        closures: Sidecar (YAML) as text or Path; see hier_ik.sidecar.
 
     Raises:
         InvalidInput: Not readable, or it breaks a rule; the message says where.
     """
-    robot = load_urdf(urdf)
+    robot, beside = load_urdf(urdf), load_sidecar(closures)
+    for name in beside.joints:
+        checks.one_of("joints of the sidecar", name, robot.joints)
     linkage = Linkage(robot.name or "robot")
     linkage.add_link(robot.root)
     for name in robot.links:
         if name != robot.root:
             linkage.add_link(name)
+    rigid = []
     for j in robot.joints.values():
         if j.mimic is not None:
             raise InvalidInput(
                 f"joint {j.name!r}", "mimic joints are not supported; use a closure instead"
             )
-        options: dict[str, Any] = {}
-        if j.type in ("revolute", "prismatic"):
-            start = float(np.clip(0.0, j.lower, j.upper)) or None
-            options.update(lower=j.lower, upper=j.upper, value=start)
-        if math.isfinite(j.velocity):
-            options["velocity"] = j.velocity
-        if j.type not in ("fixed", "floating"):
-            options["axis"] = j.axis
+        if beside.empty(j):
+            rigid.append(j.name)
+        kind, options = beside.options(j)
         linkage.add_joint(
-            j.name, _TYPES.get(j.type, j.type), j.parent, j.child, origin=j.origin, closure=False,
-            **options,
+            j.name, kind, j.parent, j.child, origin=j.origin, closure=False, **options
         )  # fmt: skip
+    if rigid:
+        linkage.notes = (
+            f"the limits of {len(rigid)} joints, first {rigid[0]!r}, are 0 to 0: they cannot move;"
+            " empty_limits: free in the sidecar opens such limits",
+        )
     for element in robot.element.findall("constraint"):
         _add_constraint(linkage, element)
-    for c in load_closures(closures) if closures is not None else []:
+    for c in beside.closures:
         kind = _CONSTRAINT_TYPES.get(c.type, c.type)
         options = dict(c.options)
         for key in options:
@@ -81,10 +84,14 @@ def load_urdf_linkage(urdf: str | Path, closures: str | Path | None = None) -> L
             )  # fmt: skip
         linkage.add_joint(
             c.name, kind, c.link_a, c.link_b, origin=c.origin_a, child_origin=c.origin_b,
-            axis=None if kind in ("fixed", "spherical", "general", "cartesian3") else c.axis,
-            closure=True, **options,
+            axis=None if kind in WITHOUT_AXIS else c.axis, closure=True, **options,
         )  # fmt: skip
     validate(linkage)
+    add_goals(linkage, beside.content)
+    actuated = beside.actuated
+    if actuated is None:
+        actuated = tuple(n for n in driven_joints(robot.element) if n in linkage.joints)
+    linkage.set_actuated(actuated)
     return linkage
 
 

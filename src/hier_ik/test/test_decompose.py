@@ -91,10 +91,13 @@ def found(decomposition):
 
 
 @pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("membership", ["paper", "mirror"])
-def test_random_linkages_agree_with_networkx(membership):
+def test_random_linkages_agree_with_networkx(membership, campaign, record_property):
     rng = np.random.default_rng(4000 if membership == "paper" else 4001)
-    for n in range(800 if membership == "paper" else 400):
+    count = campaign(800, 2000) if membership == "paper" else 400
+    record_property("cases", count)
+    for n in range(count):
         linkage = random_linkage(
             rng,
             links=int(rng.integers(2, 20)),

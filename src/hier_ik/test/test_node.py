@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -204,6 +205,49 @@ def test_demo_circle_runs(ros):
     assert np.abs(first - last).max() > 1e-3
 
 
+ROBOTS = Path(__file__).resolve().parents[3] / "launch" / "robots"
+
+
+@pytest.mark.parametrize("path", [False, True])
+def test_robots_by_name_or_path_follow_their_targets(ros, path):
+    preset = str(ROBOTS / "biped.urdf") if path else "biped"
+    folder = "" if path else str(ROBOTS)
+    ros.add(
+        HierNode,
+        {"preset": preset, "robots_folder": folder, "demo": "circle", "frame_prefix": "r1/"},
+    )
+    states = ros.listen(JointState, "/joint_states")
+    pictures = ros.listen(MarkerArray, "/hier_ik/markers")
+    wait_until(lambda: len(states) > 50, 20.0, "the demo")
+    first, last = np.array(states[0].position), np.array(states[-1].position)
+    assert np.abs(first - last).max() > 1e-2
+    assert "left.ankle_swing1" in states[0].name
+    wait_until(lambda: pictures, 10.0, "markers")
+    frame = "r1/biped_base" if path else "world"
+    assert {m.header.frame_id for m in pictures[-1].markers if m.action == Marker.ADD} == {frame}
+    grips = {m.text for m in pictures[-1].markers}
+    assert {"left.foot", "right.foot"} <= grips
+    # Without a name, the goal that the link has is moved; its drag is let go of without a fault.
+    goal = ros.publisher(HierGoal, "/hier_ik/goal")
+    wanted = HierGoal(link="left.foot", kind="position", priority=-1)
+    wanted.target.position.x, wanted.target.position.y = 0.05, 0.12
+    wanted.target.position.z = -0.7
+    goal.publish(wanted)
+
+    def there():
+        feet = [m.pose.position for m in pictures[-1].markers if m.text == "left.foot"]
+        return feet and abs(feet[0].x - 0.05) + abs(feet[0].z + 0.7) < 1e-3
+
+    wait_until(there, 20.0, "the foot where it was asked for")
+    goal.publish(HierGoal(name="drag:left.foot", remove=True))
+    answer = ros.call(SolveHierIK, "/hier_ik/solve", SolveHierIK.Request())
+    assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+    assert {r.name for r in answer.solution.residuals if r.level == 3} == {
+        "left_foot",
+        "right_foot",
+    }
+
+
 def test_the_demo_waits_while_somebody_drags(ros):
     ros.add(HierNode, {"blocks": 3, "demo": "circle", "rate": 100.0})
     pictures = ros.listen(MarkerArray, "/hier_ik/markers")
@@ -326,7 +370,7 @@ def test_an_edit_that_is_refused_changes_nothing(ros):
 
 def test_the_files_that_are_read_are_fixed_at_the_start(ros):
     node = ros.add(HierNode, {"preset": "none"})
-    for name in ("linkage_file", "closures_file", "linkage_folder"):
+    for name in ("linkage_file", "closures_file", "linkage_folder", "robots_folder", "preset"):
         done = ros.run_on(
             node, lambda n=name: node.set_parameters([Parameter(n, value="/etc/passwd")])
         )

@@ -25,6 +25,15 @@ def test_a_preset_needs_its_file():
         HierParameters(preset="file").check()
 
 
+def test_a_preset_is_known_or_a_file_or_in_a_folder():
+    for preset in ("none", "flat_tower", "a.urdf", "/b/c.yaml"):
+        HierParameters(preset=preset).check()
+    assert HierParameters(preset="a.urdf").names_file
+    with pytest.raises(InvalidInput, match="preset"):
+        HierParameters(preset="castle").check()
+    HierParameters(preset="castle", robots_folder="robots").check()
+
+
 def test_no_sidecar_is_none():
     assert HierParameters().sidecar is None
     assert HierParameters(closures_file="loops.yaml").sidecar == Path("loops.yaml")

@@ -9,7 +9,7 @@ from hier_ik.sources import (
     linkage_from,
     linkage_from_file,
     linkage_from_folder,
-    preset_tower,
+    named_linkage,
 )
 from kin_core.errors import InvalidInput
 
@@ -17,9 +17,9 @@ from kin_core.errors import InvalidInput
 def test_a_text_of_each_kind():
     assert linkage_from("yaml", dump_linkage(tower(1))).name == "tower1"
     assert linkage_from("urdf", dump_urdf(tower(1))).links
-    assert len(preset_tower("flat_tower", 2).sublinkages) == 1
+    assert len(named_linkage("flat_tower", 2).sublinkages) == 1
     with pytest.raises(InvalidInput, match="preset"):
-        preset_tower("castle", 2)
+        named_linkage("castle", 2)
 
 
 def test_files_are_read_by_their_ending_and_only_below_the_folder(tmp_path):
@@ -40,3 +40,14 @@ def test_files_are_read_by_their_ending_and_only_below_the_folder(tmp_path):
     ):
         with pytest.raises(InvalidInput, match=sentence):
             linkage_from_folder(folder, path)
+
+
+def test_robots_of_a_folder_by_name_with_their_loops(tmp_path):
+    (tmp_path / "a.urdf").write_text(dump_urdf(tower(1), constraints=False))
+    assert not named_linkage("a", 1, str(tmp_path)).closure_joints()
+    loops = "closures: [{name: c, type: fixed, link_a: P0, link_b: P1}]"
+    (tmp_path / "a.closures.yaml").write_text(loops)
+    assert [j.name for j in named_linkage("a", 1, str(tmp_path)).closure_joints()] == ["c"]
+    for name in ("b", "../a", "/etc/passwd", ""):
+        with pytest.raises(InvalidInput, match="preset"):
+            named_linkage(name, 1, str(tmp_path))

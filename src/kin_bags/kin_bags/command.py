@@ -88,6 +88,10 @@ def _record(options: argparse.Namespace) -> int:
             client.spin_until(stop, 0.2)
             if options.duration is not None and time.monotonic() - begin >= options.duration:
                 break
+        seen, end = -1, time.monotonic() + 1.0
+        while seen != writer.count and time.monotonic() < end:  # what has arrived is kept too
+            seen = writer.count
+            client.spin_until(lambda: False, 0.05)
     _say(f"{writer.count} messages of {len(recorder.counts)} topics in {path}")
     return 0
 

@@ -108,6 +108,9 @@ def _hosted(base: type[KinNode[Any]]) -> type[Any]:
         ) -> None:
             self.actions_held[self.resolve_service_name(name)] = (action.Result, handler)
 
+        def serve_motion(self, action: Any, name: str, execute: Any, cancel: Any) -> None:
+            """Nothing of it is in a bag: how long a motion takes is not a matter of its goal."""
+
     Hosted.__name__ = base.__name__
     return Hosted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -69,13 +69,12 @@ def _digest(info: Any) -> str:
     return f"RIHS{version:02d}_{value.hex()}" if version and any(value) else ""
 
 
-class _Ear:
+class _Ear(NamedTuple):
     """The subscription to one topic."""
 
-    def __init__(self, subscription: Any, channel: Channel, qos: QoSProfile) -> None:
-        self.subscription = subscription
-        self.channel = channel
-        self.qos = qos
+    subscription: Any
+    channel: Channel
+    qos: QoSProfile
 
 
 class Recorder:

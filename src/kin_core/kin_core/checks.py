@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import reprlib
 from collections.abc import Collection, Sequence
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kin_core.errors import InvalidInput, LimitExceeded
+from kin_core.texts import did_you_mean
 
 __all__ = [
     "LONGEST_NAME",
@@ -148,9 +148,7 @@ def one_of(field: str, value: str, allowed: Collection[str]) -> str:
     if value in allowed:
         return value
     names = sorted(allowed)
-    # Nearness takes the product of the lengths: only for what a person may have mistyped.
-    near = difflib.get_close_matches(value, names[:1000], n=1) if len(value) <= LONGEST_NAME else []
-    hint = f"; did you mean {near[0]!r}?" if near else "."
+    hint = did_you_mean(value, names) or "."
     listing = ", ".join(names[:40]) + (", ..." if len(names) > 40 else "") if names else "none"
     raise InvalidInput(field, f"{shown(value)} is not known{hint} Known: {listing}")
 

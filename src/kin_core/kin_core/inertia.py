@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from kin_core import checks
 from kin_core.errors import InvalidInput
-from kin_core.rotations import rpy_to_matrix, transform
-from kin_core.urdf import Urdf, UrdfJoint
+from kin_core.urdf import Urdf, UrdfJoint, read_numbers, read_place
 
 __all__ = ["Body", "Inertia", "Wear", "joint_wear", "link_inertia", "moving_bodies"]
 
@@ -122,13 +121,7 @@ def link_inertia(link: Element) -> Inertia:
             raise InvalidInput(where, "has an inertia but no mass")
         return Inertia.none()
     _refuse_no_inertia(tensor, where)
-    pose = np.eye(4)
-    origin = element.find("origin")
-    if origin is not None:
-        rpy = _three(origin.get("rpy", "0 0 0"), f"{where}: rpy")
-        xyz = _three(origin.get("xyz", "0 0 0"), f"{where}: xyz")
-        pose = transform(rpy_to_matrix(rpy[0], rpy[1], rpy[2]), xyz)
-    return Inertia(mass, np.zeros(3), tensor).placed(pose)
+    return Inertia(mass, np.zeros(3), tensor).placed(read_place(element, where))
 
 
 _MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
@@ -196,7 +189,6 @@ def moving_bodies(
         tip = ends[0]
     chain = urdf.chain(base, tip)
     moving = [joint for joint in chain if joint.moves and joint.name not in held]
-    links = {element.get("name", ""): element for element in urdf.element.findall("link")}
     joints = {element.get("name", ""): element for element in urdf.element.findall("joint")}
     below: dict[str, list[UrdfJoint]] = {}
     for joint in urdf.joints.values():
@@ -212,7 +204,7 @@ def moving_bodies(
         ahead = [(joint.child, np.eye(4))]
         while ahead:  # all that is fixed to the link
             link, place = ahead.pop()
-            inertia = inertia + link_inertia(links[link]).placed(place)
+            inertia = inertia + link_inertia(urdf.links[link]).placed(place)
             for other in below.get(link, ()):
                 if not other.moves or other.name in held:
                     ahead.append((other.child, place @ other.origin))
@@ -246,19 +238,4 @@ def _number(element: Element | None, key: str, where: str, what: str) -> float:
     text = None if element is None else element.get(key)
     if text is None:
         raise InvalidInput(where, f"<{what}> or its {key} is missing")
-    return _floats(text, 1, f"{where}: {what} {key}")[0]
-
-
-def _three(text: str, where: str) -> Array:
-    return np.array(_floats(text, 3, where))
-
-
-def _floats(text: str, size: int, where: str) -> list[float]:
-    words = text.split()
-    try:
-        values = [checks.number(where, float(word)) for word in words[: size + 1]]
-    except ValueError:
-        values = []
-    if len(values) != size:
-        raise InvalidInput(where, f"must be {size} numbers, got {checks.shown(text)}")
-    return values
+    return float(read_numbers(text, 1, f"{where}: {what} {key}")[0])

@@ -125,7 +125,8 @@ class Task:
         """
         self.flag: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
         self.started = time.monotonic()
-        self._deadline = math.inf if timeout is None else self.started + timeout
+        #: The monotonic time at which it runs out of time [s]; may be infinite.
+        self.deadline = math.inf if timeout is None else self.started + timeout
         self._timeout = timeout
         self._on_progress = on_progress
         self._alarm: int | None = None
@@ -134,11 +135,6 @@ class Task:
         """Ask the computation to stop. Safe from any thread, at any time."""
         if self.flag[0] == GO:
             self.flag[0] = STOP_CANCELLED
-
-    @property
-    def deadline(self) -> float:
-        """The monotonic time at which the task runs out of time [s]; may be infinite."""
-        return self._deadline
 
     def elapsed(self) -> float:
         """Time since the task was made [s]."""
@@ -166,8 +162,8 @@ class Task:
 
     def __enter__(self) -> Task:
         """Watch the clock from another thread, so that a compiled kernel sees the flag too."""
-        if math.isfinite(self._deadline):
-            self._alarm = ALARMS.set(self._deadline, self._ring)
+        if math.isfinite(self.deadline):
+            self._alarm = ALARMS.set(self.deadline, self._ring)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -180,5 +176,5 @@ class Task:
             self.flag[0] = STOP_TIMEOUT
 
     def _look_at_clock(self) -> None:
-        if self.flag[0] == GO and time.monotonic() >= self._deadline:
+        if self.flag[0] == GO and time.monotonic() >= self.deadline:
             self.flag[0] = STOP_TIMEOUT

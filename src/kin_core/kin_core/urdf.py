@@ -35,7 +35,17 @@ from kin_core.rotations import rpy_to_matrix, transform
 from kin_core.texts import read_bounded, shortened
 from kin_core.yamls import load_yaml
 
-__all__ = ["Closure", "Mimic", "Urdf", "UrdfJoint", "UrdfLink", "load_closures", "load_urdf"]
+__all__ = [
+    "Closure",
+    "Mimic",
+    "Urdf",
+    "UrdfJoint",
+    "load_closures",
+    "load_urdf",
+    "read_numbers",
+    "read_origin",
+    "read_place",
+]
 
 Array = NDArray[np.float64]
 
@@ -88,13 +98,6 @@ class UrdfJoint:
         return self.type != "fixed"
 
 
-@dataclass(frozen=True)
-class UrdfLink:
-    """One link."""
-
-    name: str
-
-
 @dataclass(frozen=True, eq=False)
 class Closure:
     """A loop closure between two links; see the module's text.
@@ -127,14 +130,14 @@ class Urdf:
     Attributes:
         name: Name of the robot.
         root: The link that is no joint's child.
-        links: Links by name, in the order of the file.
+        links: The <link> elements by name, in the order of the file.
         joints: Joints by name, in the order of the file.
         element: The parsed XML, for elements that are not read here.
     """
 
     name: str
     root: str
-    links: Mapping[str, UrdfLink]
+    links: Mapping[str, Element]
     joints: Mapping[str, UrdfJoint]
     element: Element
 
@@ -144,8 +147,8 @@ class Urdf:
         Raises:
             InvalidInput: A link is unknown, or ``base`` is not above ``tip``.
         """
-        checks.one_of("base", base, self.links.keys())
-        checks.one_of("tip", tip, self.links.keys())
+        checks.one_of("base", base, self.links)
+        checks.one_of("tip", tip, self.links)
         parents = self._parents()
         found: list[UrdfJoint] = []
         link = tip
@@ -231,9 +234,9 @@ def load_closures(source: str | Path, *, name: str = "") -> list[Closure]:
             name=title,
             type=checks.title(f"{where}.type", _required(rest, "type", where)),
             link_a=checks.title(f"{where}.link_a", _required(rest, "link_a", where)),
-            origin_a=_origin(rest.pop("origin_a", None), f"{where}.origin_a"),
+            origin_a=read_origin(rest.pop("origin_a", None), f"{where}.origin_a"),
             link_b=checks.title(f"{where}.link_b", _required(rest, "link_b", where)),
-            origin_b=_origin(rest.pop("origin_b", None), f"{where}.origin_b"),
+            origin_b=read_origin(rest.pop("origin_b", None), f"{where}.origin_b"),
             axis=_unit(rest.pop("axis", (0.0, 0.0, 1.0)), f"{where}.axis"),
             options=rest,
         )
@@ -247,7 +250,8 @@ def _required(entry: dict[str, Any], key: str, where: str) -> Any:
     return entry.pop(key)
 
 
-def _origin(entry: Any, where: str) -> Array:
+def read_origin(entry: Any, where: str) -> Array:
+    """Return the transform that a mapping with ``xyz`` and ``rpy`` means, shape (4, 4) [m]."""
     if entry is None:
         return np.eye(4)
     if not isinstance(entry, dict):
@@ -269,8 +273,8 @@ def _unit(values: Any, where: str) -> Array:
     return axis if abs(norm - 1.0) < 1e-15 else axis / norm
 
 
-def _links(root: Element, name: str) -> dict[str, UrdfLink]:
-    links: dict[str, UrdfLink] = {}
+def _links(root: Element, name: str) -> dict[str, Element]:
+    links: dict[str, Element] = {}
     for element in root.findall("link"):
         title = element.get("name")
         if not title:
@@ -278,13 +282,13 @@ def _links(root: Element, name: str) -> dict[str, UrdfLink]:
         checks.title(f"{name}: link name", title)
         if title in links:
             raise InvalidInput(name, f"the link name {title!r} is used twice")
-        links[title] = UrdfLink(title)
+        links[title] = element
     if not links:
         raise InvalidInput(name, "has no <link>")
     return links
 
 
-def _joints(root: Element, name: str, links: Mapping[str, UrdfLink]) -> dict[str, UrdfJoint]:
+def _joints(root: Element, name: str, links: Mapping[str, Element]) -> dict[str, UrdfJoint]:
     joints: dict[str, UrdfJoint] = {}
     children: dict[str, str] = {}
     for element in root.findall("joint"):
@@ -313,7 +317,7 @@ def _joints(root: Element, name: str, links: Mapping[str, UrdfLink]) -> dict[str
     return joints
 
 
-def _joint(element: Element, title: str, where: str, links: Mapping[str, UrdfLink]) -> UrdfJoint:
+def _joint(element: Element, title: str, where: str, links: Mapping[str, Element]) -> UrdfJoint:
     kind = checks.one_of(f"{where}: type", element.get("type", ""), JOINT_TYPES)
     ends = {}
     for end in ("parent", "child"):
@@ -324,24 +328,19 @@ def _joint(element: Element, title: str, where: str, links: Mapping[str, UrdfLin
         ends[end] = link
     if ends["parent"] == ends["child"]:
         raise InvalidInput(where, f"joins the link {ends['parent']!r} to itself")
-    origin = np.eye(4)
-    found = element.find("origin")
-    if found is not None:
-        xyz = _numbers(found.get("xyz", "0 0 0"), 3, f"{where}: origin xyz")
-        rpy = _numbers(found.get("rpy", "0 0 0"), 3, f"{where}: origin rpy")
-        origin = transform(rpy_to_matrix(rpy[0], rpy[1], rpy[2]), xyz)
     axis = np.array([1.0, 0.0, 0.0])
     found = element.find("axis")
     if found is not None and kind not in ("fixed", "floating"):
-        axis = _unit(_numbers(found.get("xyz", "1 0 0"), 3, f"{where}: axis"), f"{where}: axis")
+        axis = _unit(read_numbers(found.get("xyz", "1 0 0"), 3, f"{where}: axis"), f"{where}: axis")
     lower, upper, velocity = _limits(element, kind, where)
     mimic = None
     found = element.find("mimic")
     if found is not None:
         multiplier = _number(found, "multiplier", "1", where)
         mimic = Mimic(found.get("joint", ""), multiplier, _number(found, "offset", "0", where))
+    place = read_place(element, where)
     return UrdfJoint(
-        title, kind, ends["parent"], ends["child"], origin, axis, lower, upper, velocity, mimic
+        title, kind, ends["parent"], ends["child"], place, axis, lower, upper, velocity, mimic
     )
 
 
@@ -365,10 +364,26 @@ def _limits(element: Element, kind: str, where: str) -> tuple[float, float, floa
 
 
 def _number(element: Element, key: str, default: str, where: str) -> float:
-    return float(_numbers(element.get(key, default), 1, f"{where}: {key}")[0])
+    return float(read_numbers(element.get(key, default), 1, f"{where}: {key}")[0])
 
 
-def _numbers(text: str, size: int, where: str) -> Array:
+def read_place(element: Element, where: str) -> Array:
+    """Return the transform that the <origin> of an element means, shape (4, 4) [m].
+
+    Args:
+        element: Has an <origin>, or not: then it is in place.
+        where: What to call the element in errors.
+    """
+    origin = element.find("origin")
+    if origin is None:
+        return np.eye(4)
+    xyz = read_numbers(origin.get("xyz", "0 0 0"), 3, f"{where}: origin xyz")
+    rpy = read_numbers(origin.get("rpy", "0 0 0"), 3, f"{where}: origin rpy")
+    return transform(rpy_to_matrix(rpy[0], rpy[1], rpy[2]), xyz)
+
+
+def read_numbers(text: str, size: int, where: str) -> Array:
+    """Return the finite numbers of an attribute, shape (size,)."""
     try:
         values = np.array([float(word) for word in text.split()])
     except ValueError:
@@ -378,7 +393,7 @@ def _numbers(text: str, size: int, where: str) -> Array:
     return checks.finite(where, values)
 
 
-def _root_link(links: Mapping[str, UrdfLink], joints: Mapping[str, UrdfJoint], name: str) -> str:
+def _root_link(links: Mapping[str, Element], joints: Mapping[str, UrdfJoint], name: str) -> str:
     parents = {joint.child: joint.parent for joint in joints.values()}
     roots = [link for link in links if link not in parents]
     if not roots:

@@ -17,6 +17,10 @@ from kin_dashboard.style import GOOD, WRONG, chosen, legend, table
 __all__ = ["TowerPanel"]
 
 
+#: A linkage that reaches less far than this [m] is shown so large [m].
+_SMALL, _SHOWN = 2.0, 1.3
+
+
 class _TowerView(View):
     panel: TowerPanel
 
@@ -58,7 +62,7 @@ class TowerPanel(Panel):
 
     key = "Tower"
     title = "Large closed-chain linkage"
-    about = "A tower of closed loops, solved level by level. Choose a plate and drag its handle."
+    about = "Closed loops, solved level by level. Choose a link and drag its handle."
     node_names = ("hier_ik",)
     view_type = _TowerView
     place = (3.8, 4.0, 0.0)
@@ -76,6 +80,8 @@ class TowerPanel(Panel):
         self.pulled: set[str] = set()
         #: Position of each link that can be dragged, by name [m].
         self.grips: dict[str, np.ndarray] = {}
+        #: Scale of the drawing, and what of the linkage stands on the floor [m].
+        self.zoom, self.floor = self.scale, np.zeros(3)
         self._goal = self.tell("hier_ik", HierGoal)
         self.hear("hier_ik", JointState, self._on_real, "/joint_states")
         self.hear("hier_ik", JointState, self._on_virtual, "virtual_joint_states")
@@ -86,7 +92,7 @@ class TowerPanel(Panel):
             self.scene,
             f"{self.root}/handle",
             self.node.post,
-            lambda position, _: self.drag(self.link, position / self.scale),
+            lambda position, _: self.drag(self.link, position / self.zoom + self.floor),
             turns=False,
         )
 
@@ -100,7 +106,18 @@ class TowerPanel(Panel):
         """Learn where the links are that can be dragged."""
         found = {m.text: m.pose.position for m in message.markers if m.ns == "grips" and m.text}
         if found:
+            other = found.keys() != self.grips.keys()
             self.grips = {name: np.array([p.x, p.y, p.z]) for name, p in found.items()}
+            if other:
+                self._fit_linkage(np.array(list(self.grips.values())))
+
+    def _fit_linkage(self, points: np.ndarray) -> None:
+        """Show towers in one scale, robots of human size larger; nothing is below the floor."""
+        size = float(np.abs(points).max(initial=0.0))
+        self.zoom = self.scale if size > _SMALL or size == 0.0 else _SHOWN / size
+        self.floor = np.array([0.0, 0.0, min(0.0, 1.1 * float(points[:, 2].min()))])
+        for drawing in self.scenes.values():
+            drawing.scale, drawing.centre = self.zoom, self.floor
 
     def drag(self, link: str, position: np.ndarray) -> None:
         """Ask for a link to go to a position in the root's frame [m]."""
@@ -167,7 +184,7 @@ class TowerPanel(Panel):
         if here is None:
             self.handle.hide()
         else:
-            self.handle.follow(self.scale * here)
+            self.handle.follow(self.zoom * (here - self.floor))
 
     def draw(self) -> None:
         """Draw the linkage."""

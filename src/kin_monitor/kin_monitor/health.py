@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 __all__ = ["Health", "NodeView", "HealthTracker", "StackView"]
@@ -39,13 +39,13 @@ class NodeView:
     """
 
     name: str
-    health: Health
-    expected: bool
-    lifecycle: str
-    level: int
-    silent_for: float
-    restarts: int
-    message: str
+    health: Health = Health.MISSING
+    expected: bool = True
+    lifecycle: str = ""
+    level: int = 0
+    silent_for: float = -1.0
+    restarts: int = 0
+    message: str = "is missing"
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,22 @@ class StackView:
     ready: bool
     message: str
 
-    def names(self, health: Health, among: Iterable[str] | None = None) -> list[str]:
-        """Names of the nodes that are so; only expected ones unless ``among`` names others."""
-        chosen = None if among is None else set(among)
-        return [
-            node.name
-            for node in self.nodes
-            if node.health == health and (node.expected if chosen is None else node.name in chosen)
-        ]
+    @classmethod
+    def of(cls, nodes: Sequence[NodeView], counted: Sequence[NodeView]) -> StackView:
+        """Judge by those that count: it is ready if there are any, and all are well."""
+        bad = [f"{node.name} {node.message}" for node in counted if node.health != Health.HEALTHY]
+        message = f"{len(counted) - len(bad)} of {len(counted)} nodes ready"
+        return cls(tuple(nodes), bool(counted) and not bad, "; ".join([message, *bad]))
+
+    def among(self, names: Iterable[str]) -> StackView:
+        """The same of these nodes alone; one that nobody has seen is missing."""
+        known = {node.name: replace(node, expected=True) for node in self.nodes}
+        chosen = [known.get(name) or NodeView(name) for name in names]
+        return StackView.of(chosen, chosen)
+
+    def names(self, health: Health) -> list[str]:
+        """Names of the expected nodes that are so."""
+        return [node.name for node in self.nodes if node.expected and node.health == health]
 
 
 class _Record:
@@ -149,15 +157,10 @@ class HealthTracker:
     def view(self, now: float) -> StackView:
         """Judge everything at the time ``now`` [s]."""
         self._forgive(now)
-        nodes = tuple(self._judge(name, now) for name in sorted(self._records))
-        counted = [node for node in nodes if node.expected]
-        if not self.expected:
-            counted = [node for node in nodes if self._records[node.name].managed]
-        good = [node for node in counted if node.health == Health.HEALTHY]
-        ready = bool(counted) and len(good) == len(counted)
-        message = f"{len(good)} of {len(counted)} nodes ready"
-        bad = [f"{node.name} {node.message}" for node in counted if node.health != Health.HEALTHY]
-        return StackView(nodes, ready, "; ".join([message, *bad]))
+        nodes = [self._judge(name, now) for name in sorted(self._records)]
+        if self.expected:
+            return StackView.of(nodes, [node for node in nodes if node.expected])
+        return StackView.of(nodes, [node for node in nodes if self._records[node.name].managed])
 
     def _forgive(self, now: float) -> None:
         """Take a pause of the watcher itself off every silence, if it is longer than that."""

@@ -147,28 +147,13 @@ class StackMonitor(KinNode[MonitorParameters]):
         return response
 
     def _readiness(self, view: StackView, names: list[str]) -> CheckReady.Response:
-        response = CheckReady.Response()
-        known = {node.name: node for node in view.nodes}
-        among = names or None
-        response.missing = [
-            *view.names(Health.MISSING, among),
-            *(name for name in names if name not in known),
-        ]
-        response.unhealthy = view.names(Health.UNHEALTHY, among)
-        response.silent = view.names(Health.SILENT, among)
-        response.starting = view.names(Health.STARTING, among)
-        if names:
-            good = [n for n in names if n in known and known[n].health == Health.HEALTHY]
-            bad = [
-                f"{n} {known[n].message if n in known else 'is missing'}"
-                for n in names
-                if n not in good
-            ]
-            response.ready = not bad
-            response.status.message = "; ".join([f"{len(good)} of {len(names)} nodes ready", *bad])
-        else:
-            response.ready = view.ready
-            response.status.message = view.message
+        view = view.among(names) if names else view
+        response = CheckReady.Response(ready=view.ready)
+        response.missing = view.names(Health.MISSING)
+        response.unhealthy = view.names(Health.UNHEALTHY)
+        response.silent = view.names(Health.SILENT)
+        response.starting = view.names(Health.STARTING)
+        response.status.message = view.message
         return response
 
 

@@ -100,7 +100,7 @@ def test_nothing_expected_counts_all_with_a_lifecycle():
     assert not tracker.view(0.1).ready
     tracker.answered("/a", "active", 0.2)
     assert tracker.view(0.3).ready
-    assert tracker.view(9.0).names(Health.HEALTHY, ["/plain"]) == ["/plain"]
+    assert tracker.view(9.0).among(["/plain"]).names(Health.HEALTHY) == ["/plain"]
 
 
 def test_finalized_is_unhealthy():
@@ -120,3 +120,15 @@ def test_node_whose_services_are_not_there_yet_is_no_healthy_one():
     assert health(tracker, 5.0)["/plain"] == Health.MISSING
     tracker.present(["/a", "/plain"])  # started again
     assert health(tracker, 6.0)["/plain"] == Health.STARTING
+
+
+def test_chosen_nodes_are_judged_by_themselves_and_unknown_ones_are_missing():
+    tracker = HealthTracker(["/a", "/b"])
+    tracker.present(["/a"])
+    tracker.answered("/a", "active", 1.0)
+    view = tracker.view(1.0)
+    assert not view.ready
+    assert view.among(["/a"]).ready
+    chosen = view.among(["/a", "/ghost"])
+    assert chosen.message == "1 of 2 nodes ready; /ghost is missing"
+    assert chosen.names(Health.MISSING) == ["/ghost"]

@@ -87,14 +87,14 @@ def test_killed_node_is_seen_within_two_seconds_and_comes_back(ros):
     assert looks <= before <= killed_at < seen_at
     assert seen_at - killed_at <= 8
     assert silent_for < 2.0 + 0.25
-    wait_until(lambda: not states[-1].ready, 20.0, "the published state")
+    wait_until(lambda: not states[-1].ready, 60.0, "the published state")
     assert "/sub/stack_monitor is " in states[-1].message
     answer = check(ros)
     assert [*answer.silent, *answer.missing] == ["/sub/stack_monitor"]
     start_other(ros, "/sub")
     assert check(ros, wait=60.0).ready
     wait_until(
-        lambda: any(n.restarts == 1 for n in states[-1].nodes), 20.0, "the restart to be counted"
+        lambda: any(n.restarts == 1 for n in states[-1].nodes), 60.0, "the restart to be counted"
     )
 
 
@@ -135,7 +135,7 @@ def test_two_namespaces_do_not_see_each_other(ros):
     assert not check(ros, "/two/stack_monitor/check_ready").ready
     one = watched(ros, "/one")
     two = watched(ros, "/two")
-    wait_until(lambda: one and two, 20.0, "both states")
+    wait_until(lambda: one and two, 60.0, "both states")
     assert {node.name for node in one[-1].nodes} == {"/one/stack_monitor"}
     assert {node.name for node in two[-1].nodes} == {"/two/stack_monitor", "/two/absent"}
     services = {name for name, _ in ros.node.get_service_names_and_types()}
@@ -166,14 +166,14 @@ def test_parameters_are_refused(ros, parameters):
 def test_the_state_file_follows_the_stack(ros, tmp_path):
     file = tmp_path / "state"
     ros.add(StackMonitor, {"expected": ["sub/stack_monitor"], "state_file": str(file)})
-    wait_until(file.exists, 20.0, "the file")
+    wait_until(file.exists, 60.0, "the file")
     assert file.read_text() == "not ready: 1 of 2 nodes ready; /sub/stack_monitor is missing\n"
     other = start_other(ros, "/sub")
     wait_until(lambda: file.read_text().startswith("ready: 2 of 2"), 60.0, "ready")
     other.kill()
     wait_until(lambda: file.read_text().startswith("not ready:"), 60.0, "not ready")
     written = file.stat().st_mtime
-    wait_until(lambda: file.stat().st_mtime > written, 20.0, "a heartbeat")
+    wait_until(lambda: file.stat().st_mtime > written, 60.0, "a heartbeat")
 
 
 def test_a_state_file_that_cannot_be_written_stops_nothing(ros, tmp_path):

@@ -6,7 +6,6 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,10 @@ from rclpy.node import Node, NodeNameNonExistentError
 from rclpy.signals import SignalHandlerOptions
 
 from kin_core.errors import SolveTimeout, Unreachable
+from kin_core.texts import did_you_mean
 from kin_ros.executor import make_executor
 
-__all__ = ["Client", "foreign_memory", "open_client"]
+__all__ = ["DOUBT", "Client", "foreign_memory", "open_client"]
 
 #: A participant that was missed when it came is heard of again after three seconds [s].
 _DISCOVERY = 4.0
@@ -28,7 +28,7 @@ _DISCOVERY = 4.0
 _MOMENT = 0.5
 
 #: An answer that takes longer [s] makes one ask whether it can come at all.
-_DOUBT = 5.0
+DOUBT = 5.0
 
 #: Where Fast DDS shares memory.
 _SHARED = Path("/dev/shm")  # noqa: S108 (looked at, never written to)
@@ -90,11 +90,11 @@ class Client:
             self.spin_until(lambda: bool(self._ordinary()), left, stop)
             raise Unreachable(self._absent(service, kind))
         future = client.call_async(request)
-        if not self.spin_until(future.done, min(timeout, _DOUBT), stop):
+        if not self.spin_until(future.done, min(timeout, DOUBT), stop):
             hint = foreign_memory()
-            if hint and timeout > _DOUBT:
+            if hint and timeout > DOUBT:
                 self.node.get_logger().warning(f"no answer of {service} yet: {hint}")
-            if not self.spin_until(future.done, timeout - _DOUBT, stop):
+            if not self.spin_until(future.done, timeout - DOUBT, stop):
                 client.remove_pending_request(future)
                 late = f"{service} did not answer within {timeout:g} s"
                 raise SolveTimeout(f"{late}: {hint}" if hint else late)
@@ -156,9 +156,9 @@ class Client:
             if wanted not in there[service]:
                 return f"{service} is of type {', '.join(there[service])}, not {wanted}"
         ordinary = self._ordinary()
-        close = get_close_matches(service, ordinary, 1)
-        if close:
-            return f"there is no service {service}; did you mean {close[0]}?"
+        hint = did_you_mean(service, ordinary, "{}")
+        if hint:
+            return f"there is no service {service}{hint}"
         if ordinary:
             listing = ", ".join(sorted(ordinary)[:20])
             return f"there is no service {service}; there are {listing}"

@@ -16,12 +16,12 @@ from rclpy.node import Node
 
 from kin_core.texts import shortened
 
-__all__ = ["Diagnostics", "percentiles"]
+__all__ = ["SHOWN", "Diagnostics", "percentiles"]
 
 #: Samples kept per key: enough for a 99th percentile, small enough to sort each second.
 _WINDOW = 1000
 #: A fault is shown for at least so long after it was last met, or nobody would see it [s].
-_SHOWN = 5.0
+SHOWN = 5.0
 #: Most faults that are kept; of more, the oldest goes.
 _FAULTS = 20
 
@@ -111,7 +111,7 @@ class Diagnostics:
         with self._lock:
             fault = self._faults.get(source)
             if fault is not None:
-                fault.ends = min(fault.ends, fault.seen + _SHOWN)
+                fault.ends = min(fault.ends, fault.seen + SHOWN)
 
     def clear(self) -> None:
         """Take all faults back."""

@@ -138,7 +138,7 @@ class LeanExecutor(SingleThreadedExecutor):
 
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__(context=context)
-        self._waiting: _WaitSet | None = None
+        self._waiting: WaitSet | None = None
         self._jobs: list[Work] = []
         self._jobs_lock = threading.Lock()
 
@@ -232,7 +232,7 @@ class LeanExecutor(SingleThreadedExecutor):
                 if there and (kind != "timer" or _due(entity)):
                     yield entity, node, take
 
-    def _prepared(self, nodes: list[Any]) -> _WaitSet:
+    def _prepared(self, nodes: list[Any]) -> WaitSet:
         """A wait set for everything that may be waited for now: the last one if it still serves."""
         present = [[node, *getattr(node, name)] for node in nodes for name in _KINDS.values()]
         # While no callback awaits anything, every one may be called.
@@ -244,7 +244,7 @@ class LeanExecutor(SingleThreadedExecutor):
         }
         if self._waiting is None or self._waiting.entities != entities:
             own = [guard for guard in (self._guard, self._sigint_gc) if guard is not None]
-            self._waiting = _WaitSet(entities, own, self._context)
+            self._waiting = WaitSet(entities, own, self._context)
         whole = sum(map(len, entities.values())) == sum(map(len, present)) - len(present)
         self._waiting.present = present if whole else None
         return self._waiting
@@ -283,7 +283,7 @@ def _due(timer: Any) -> bool:
         return False
 
 
-class _WaitSet:
+class WaitSet:
     """A wait set for certain entities, to be used for many waits.
 
     Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 import traceback
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 from kin_core.errors import KinError
+from kin_core.kernels import LATER
 from kin_core.mailbox import Mailbox
 from kin_core.texts import shortened
 from kin_ros.bets import Bet
@@ -57,11 +59,18 @@ class ManagedNode(LifecycleNode):
     # What a subclass overrides -----------------------------------------------------------------
 
     def warm_up(self) -> None:
-        """Compile, or load from the cache, what requests will run.
+        """Compile, or load from the cache, what every run and the first requests need.
 
         Called once, before the first ``configure``; by ``run`` in a thread of its own, so that the
         node answers questions about its state and obeys signals while it compiles. It must touch
         neither the graph nor what the node keeps.
+        """
+
+    def warm_up_more(self) -> None:
+        """Compile, or load from the cache, what other requests will run.
+
+        Called after ``warm_up``, unless the environment says that this is done elsewhere; then such
+        a request loads its kernels, or compiles them, when it comes.
         """
 
     def configure(self) -> None:
@@ -170,12 +179,14 @@ class ManagedNode(LifecycleNode):
         return self.trigger_configure() == good and self.trigger_activate() == good
 
     def ensure_warm(self) -> None:
-        """Run ``warm_up`` unless that was done; wait for it if it is going on elsewhere."""
+        """Run the warm-up unless that was done; wait for it if it is going on elsewhere."""
         with self._warming:
             if not self._warm:
                 self.diagnostics.state("compiling")
                 try:
                     self.warm_up()
+                    if LATER not in os.environ:
+                        self.warm_up_more()
                 finally:
                     self.diagnostics.state("unconfigured")
                 self._warm = True

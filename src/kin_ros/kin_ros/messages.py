@@ -6,7 +6,6 @@ import array
 import importlib
 import math
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import yaml
@@ -23,6 +22,7 @@ from rosidl_parser.definition import (
 )
 
 from kin_core.errors import InvalidInput
+from kin_core.texts import did_you_mean
 
 __all__ = ["ARRAY_CODES", "INTEGERS", "fill", "find_message", "find_type", "show", "to_plain"]
 
@@ -38,11 +38,6 @@ ARRAY_CODES = dict(zip(("float", "double", *list(INTEGERS)[:-2]), "fdbhiqBHIQ", 
 _LARGEST_FLOAT = 3.4028234663852886e38
 _LONGEST_SHOWN = 12
 _LONGEST_TEXT = 400
-
-
-def _suggest(name: str, known: Sequence[str]) -> str:
-    close = get_close_matches(name, known, 1)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 def find_type(name: str, kind: str) -> Any:
@@ -72,10 +67,10 @@ def find_type(name: str, kind: str) -> Any:
     found = getattr(module, interface, None)
     if not isinstance(found, type):
         known = [n for n, v in vars(module).items() if isinstance(v, type) and "_" not in n]
+        hint = did_you_mean(interface, known, "{}")
+        listing = ", ".join(sorted(known))
         raise InvalidInput(
-            "",
-            f"package '{package}' has no {kind} '{interface}'{_suggest(interface, known)} "
-            f"(it has {', '.join(sorted(known))})",
+            "", f"package '{package}' has no {kind} '{interface}'{hint} (it has {listing})"
         )
     return found
 
@@ -119,7 +114,7 @@ def fill(message: Any, values: Any, path: str = "") -> Any:
         where = f"{path}.{name}" if path else str(name)
         if name not in types:
             known = ", ".join(types) or "none"
-            hint = _suggest(str(name), list(types))
+            hint = did_you_mean(str(name), types, "{}")
             raise InvalidInput(where, f"there is no such field{hint} (fields: {known})")
         setattr(message, name, _convert(value, types[name], where))
     return message

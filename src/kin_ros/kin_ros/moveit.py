@@ -56,6 +56,7 @@ __all__ = [
     "IkRequest",
     "Refused",
     "Robot",
+    "narrowed",
     "read_cartesian_request",
     "read_fk_request",
     "read_ik_request",
@@ -138,20 +139,6 @@ class IkRequest:
     def seed_for(self, joints: Sequence[str], otherwise: float | Sequence[float] = 0.0) -> Array:
         """Return the seed in the order of the joints, shape (n,); see ``seed_values``."""
         return seed_values(self.seed, joints, otherwise)
-
-    def narrowed(self, joints: Sequence[str], lower: Array, upper: Array) -> tuple[Array, Array]:
-        """Return the limits of the joints, shape (n,) each, narrowed by the request's own.
-
-        Raises:
-            Unreachable: A joint has no position left.
-        """
-        lower, upper = np.array(lower, float), np.array(upper, float)
-        for k, joint in enumerate(joints):
-            low, high = self.limits.get(joint, (-math.inf, math.inf))
-            lower[k], upper[k] = max(lower[k], low), min(upper[k], high)
-            if lower[k] > upper[k]:
-                raise Unreachable(f"the constraint of {joint} leaves nothing of its limits")
-        return lower, upper
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,6 +233,23 @@ def seed_values(
     return np.array([seed.get(name, rest[k]) for k, name in enumerate(joints)])
 
 
+def narrowed(
+    limits: Mapping[str, tuple[float, float]], joints: Sequence[str], lower: Array, upper: Array
+) -> tuple[Array, Array]:
+    """Return the limits of joints, shape (n,) each, narrowed by those of a request.
+
+    Raises:
+        Unreachable: A joint has no position left.
+    """
+    lower, upper = np.array(lower, float), np.array(upper, float)
+    for k, joint in enumerate(joints):
+        low, high = limits.get(joint, (-math.inf, math.inf))
+        lower[k], upper[k] = max(lower[k], low), min(upper[k], high)
+        if lower[k] > upper[k]:
+            raise Unreachable(f"the constraint of {joint} leaves nothing of its limits")
+    return lower, upper
+
+
 # Reading -----------------------------------------------------------------------------------------
 
 
@@ -264,12 +268,8 @@ def read_ik_request(
         Refused: With the code of MoveIt's for what is wrong.
         FrameError: The pose is in a frame that has no relation to the base.
     """
-    if request.avoid_collisions and not collisions_by_caller:
-        raise Refused(
-            Code.COLLISION_CHECKING_UNAVAILABLE,
-            "ik_request.avoid_collisions",
-            "collisions are not checked here",
-        )
+    if not collisions_by_caller:
+        _refuse_collisions("ik_request.avoid_collisions", request)
     several = list(request.pose_stamped_vector)
     poses = several or [request.pose_stamped]
     names = list(request.ik_link_names) if several else [request.ik_link_name]
@@ -309,12 +309,7 @@ def read_fk_request(request: Any, robot: Robot) -> FkRequest:
 
 def read_cartesian_request(request: Any, robot: Robot, to_base: Transformer) -> CartesianRequest:
     """Read a GetCartesianPath request; see ``read_ik_request``."""
-    if request.avoid_collisions:
-        raise Refused(
-            Code.COLLISION_CHECKING_UNAVAILABLE,
-            "avoid_collisions",
-            "collisions are not checked here",
-        )
+    _refuse_collisions("avoid_collisions", request)
     link = _link(robot, request.link_name, request.group_name, "")
     _check_count("waypoints", len(request.waypoints))
     frame = request.header.frame_id.removeprefix("/")
@@ -346,6 +341,12 @@ def read_cartesian_request(request: Any, robot: Robot, to_base: Transformer) -> 
         speed_limited_link=request.cartesian_speed_limited_link,
         max_speed=numbers["max_cartesian_speed"],
     )
+
+
+def _refuse_collisions(field: str, request: Any) -> None:
+    if request.avoid_collisions:
+        why = "collisions are not checked here"
+        raise Refused(Code.COLLISION_CHECKING_UNAVAILABLE, field, why)
 
 
 def _link(robot: Robot, name: str, group: str, where: str) -> str:
@@ -512,7 +513,7 @@ def serve_ik(
                 raise Unreachable(f"no solution keeps {joint} between {low:g} and {high:g}")
         response = GetPositionIK.Response()
         response.solution.joint_state = _joint_state(node, now.base, {**asked.seed, **found})
-        _succeed(node, response)
+        _conclude(node, response)
         return response
 
     manner = _manner(node, lambda request: request.ik_request.timeout)
@@ -549,17 +550,10 @@ def serve_fk(
             response.pose_stamped.append(stamped)
         missing = [link for link in request.fk_link_names if link not in asked.links]
         if missing:
-            _refuse(
-                node,
-                response,
-                Refused(
-                    Code.INVALID_LINK_NAME,
-                    "fk_link_names",
-                    f"the robot has no link {checks.shown(missing[0])}{_known(now.links)}",
-                ),
-            )
+            why = f"the robot has no link {checks.shown(missing[0])}{_known(now.links)}"
+            _refuse(node, response, Refused(Code.INVALID_LINK_NAME, "fk_link_names", why))
         else:
-            _succeed(node, response)
+            _conclude(node, response)
         return response
 
     return node.serve(GetPositionFK, name, handle, manner=_manner(node, None))
@@ -598,7 +592,7 @@ def serve_cartesian_path(
             )
             for q, t in zip(found.positions, found.times, strict=True)
         ]
-        _succeed(node, response, found.message)
+        _conclude(node, response, found.message)
         return response
 
     return node.serve(GetCartesianPath, name, handle, manner=_manner(node, None))
@@ -618,17 +612,17 @@ def _joint_state(node: KinNode[Any], frame: str, positions: Mapping[str, float])
     return state
 
 
-def _succeed(node: KinNode[Any], response: Any, message: str = "") -> None:
+def _conclude(
+    node: KinNode[Any], response: Any, message: str = "", code: Code = Code.SUCCESS
+) -> None:
     response.error_code = MoveItErrorCodes(
-        val=Code.SUCCESS, message=shortened(message), source=node.get_fully_qualified_name()
+        val=code, message=shortened(message), source=node.get_fully_qualified_name()
     )
 
 
 def _refuse(node: KinNode[Any], response: Any, error: BaseException) -> None:
     text = str(error) if isinstance(error, KinError) else f"{type(error).__name__}: {error}"
-    response.error_code = MoveItErrorCodes(
-        val=code_of(error), message=shortened(text), source=node.get_fully_qualified_name()
-    )
+    _conclude(node, response, text, code_of(error))
 
 
 def code_of(error: BaseException) -> Code:

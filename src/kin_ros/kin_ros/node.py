@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Generic
 
 from lifecycle_msgs.msg import State
 from rcl_interfaces.msg import ParameterDescriptor, ParameterType
+from rclpy.action import CancelResponse
 from rclpy.lifecycle import LifecycleState
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
@@ -260,6 +261,39 @@ class KinNode(ManagedNode, Generic[P]):
             feedback: Turns a progress report into the action's feedback message.
         """
         server = make_action_server(self, action, name, handler, feedback)
+        self._releases.append(server.destroy)
+        return server
+
+    def serve_motion(
+        self,
+        action: Any,
+        name: str,
+        execute: Callable[[Any], Coroutine[Any, Any, Any]],
+        cancel: Callable[[Any], None],
+    ) -> PatientActionServer:
+        """Offer an action whose goals take as long as something moves.
+
+        Args:
+            action: Action type.
+            name: Action name, relative to the node with "~/".
+            execute: ``execute(goal handle) -> result``, a coroutine on the executor: it awaits what
+                takes time, and says itself how the goal ended.
+            cancel: Called with the goal handle when somebody cancels.
+        """
+
+        def accept_cancel(goal: Any) -> CancelResponse:
+            cancel(goal)
+            return CancelResponse.ACCEPT
+
+        server = PatientActionServer(
+            self,
+            action,
+            name,
+            execute,
+            callback_group=self.reentrant_group,
+            cancel_callback=accept_cancel,
+            result_timeout=60,
+        )
         self._releases.append(server.destroy)
         return server
 

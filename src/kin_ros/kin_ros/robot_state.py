@@ -7,6 +7,7 @@ are a few array operations. Messages are made once and refilled.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ Array = NDArray[np.float64]
 Joints = tuple[NDArray[np.intp], Array]
 """Places of joints in a robot's list, and their positions [rad or m]."""
 
-#: Lists of names that are remembered; publishers of joint states repeat theirs.
+#: Lists of names that are remembered.
 _MOST_LISTS = 16
 
 
@@ -80,7 +81,8 @@ class LinkTransforms:
         self._followers = [
             (self._index[j.name], *self._leader(urdf, j)) for j in moving if j.mimic is not None
         ]
-        self._lists: dict[tuple[str, ...], tuple[NDArray[np.intp], NDArray[np.intp]]] = {}
+        #: Which joints a list of names means, and which of the names; publishers repeat theirs.
+        self.places = lru_cache(maxsize=_MOST_LISTS)(self._places)
         #: Positions of the moving joints, shape (n,) [rad or m]; NaN until they are known.
         self.positions = np.full(n, np.nan)
         self._home = self.positions.copy()
@@ -129,19 +131,14 @@ class LinkTransforms:
             )
         if not np.isfinite(values).all():
             raise InvalidInput("position", "must be finite")
-        places, numbers = self._places(tuple(message.name))
+        places, numbers = self.places(tuple(message.name))
         return places, values[numbers]
 
     def _places(self, names: tuple[str, ...]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Which joints a list of names means, and which of the names; looked up once for each."""
-        if names not in self._lists:
-            if len(self._lists) >= _MOST_LISTS:
-                self._lists.clear()
-            index = self._index
-            chosen = [(index[name], k) for k, name in enumerate(names) if name in index]
-            both = np.array(chosen, np.intp).reshape(-1, 2)
-            self._lists[names] = both[:, 0], both[:, 1]
-        return self._lists[names]
+        index = self._index
+        chosen = [(index[name], k) for k, name in enumerate(names) if name in index]
+        both = np.array(chosen, np.intp).reshape(-1, 2)
+        return both[:, 0], both[:, 1]
 
     def messages(self, stamp: Any) -> list[TransformStamped]:
         """Return the transforms of all joints whose positions are known.

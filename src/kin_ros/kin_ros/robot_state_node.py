@@ -14,14 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from kin_core import checks
 from kin_core.errors import InvalidInput
-from kin_core.rotations import rpy_to_matrix, transform
-from kin_core.urdf import load_urdf
+from kin_core.urdf import load_urdf, read_origin
 from kin_core.yamls import load_yaml
 from kin_ros.frames import Broadcaster, to_nanoseconds
 from kin_ros.node import KinNode, run
@@ -37,6 +35,8 @@ _LOOK = 0.5
 _SILENCE = 2.0
 #: Messages of a topic that wait for those of the same moment from the others.
 _KEPT = 16
+#: Files of robots that say nothing to tf.
+_WITHOUT_LINKS = (".yaml", ".yml", ".xml")
 _KEYS = {"urdf", "description", "joint_states", "xyz", "rpy", "home", "rate"}
 
 
@@ -49,7 +49,7 @@ class RobotStateParameters(ParameterSet):
     )
     robots: tuple[str, ...] = parameter(
         (),
-        "robots of the file to show, URDF files, the root frame; empty: as many as there are",
+        "robots of the file to show, URDF files, or the root frame; empty: as many as there are",
         read_only=True,
     )
     frame_prefix: str = parameter(
@@ -97,21 +97,12 @@ class _Shown:
         topics = [checks.title(f"{where}.joint_states", topic) for topic in sources]
         self.recent: dict[str, dict[int, Joints]] = {topic: {} for topic in topics}
         self.heard = dict.fromkeys(topics, -math.inf)
-        xyz = checks.shape(f"{where}.xyz", entry.get("xyz", (0.0, 0.0, 0.0)), (3,))
-        rpy = checks.shape(f"{where}.rpy", entry.get("rpy", (0.0, 0.0, 0.0)), (3,))
-        place = np.asarray(transform(rpy_to_matrix(rpy[0], rpy[1], rpy[2]), xyz))
+        place = read_origin({k: entry[k] for k in ("xyz", "rpy") if k in entry}, where)
         self.fixed = [make_transform(root, prefix + base, place)]
         if self.links is not None:
             self.fixed += self.links.fixed
         self.period = 1.0 / checks.within(f"{where}.rate", entry.get("rate", 20.0), 0.1, 1e3)
         self.due = -math.inf
-
-
-def _entry(robots: dict[str, Any], name: str) -> Any:
-    """The entry of a robot; a URDF file has that of ``file``."""
-    if name.endswith(".urdf") and isinstance(robots.get("file"), dict):
-        return {**robots["file"], "urdf": str(Path(name).absolute())}
-    return robots[checks.one_of("robots", name, robots)]
 
 
 class RobotStateNode(KinNode[RobotStateParameters]):
@@ -131,8 +122,8 @@ class RobotStateNode(KinNode[RobotStateParameters]):
         shown = [
             _Shown(name, _entry(robots, name), file.parent, p.frame_prefix, p.root_frame)
             for name in p.robots or tuple(robots)
-            if name != p.root_frame
-        ]  # fmt: skip
+            if name != p.root_frame and Path(name).suffix not in _WITHOUT_LINKS
+        ]
         self._fixed = [fixed for one in shown for fixed in one.fixed]
         self._robots = [(one, one.links) for one in shown if one.links is not None]
         self._broadcaster = Broadcaster(self)
@@ -204,6 +195,13 @@ class RobotStateNode(KinNode[RobotStateParameters]):
                 links.positions[places] = values
             robot.due = steady + robot.period
             self._broadcaster.send(links.messages(stamp))
+
+
+def _entry(robots: dict[str, Any], name: str) -> Any:
+    """What the file says of a robot; one that is named by the path of its URDF is its "file"."""
+    if Path(name).suffix == ".urdf":
+        return {**robots.get("file", {}), "urdf": str(Path(name).absolute())}
+    return robots[checks.one_of("robots", name, robots)]
 
 
 def main(args: list[str] | None = None) -> int:

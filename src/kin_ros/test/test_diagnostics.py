@@ -32,7 +32,7 @@ def test_a_fault_is_shown_for_a_while_after_its_source_has_recovered(faults, clo
     faults.recovered("loop drag")
     assert faults.status().level == DiagnosticStatus.ERROR
     assert faults.status().message == "loop drag: broken"
-    clock.now += diagnostics._SHOWN
+    clock.now += diagnostics.SHOWN
     assert faults.status().level == DiagnosticStatus.OK
 
 
@@ -48,7 +48,7 @@ def test_a_failure_after_the_recovery_is_shown_again(faults, clock):
     faults.recovered("a")
     clock.now += 1.0
     faults.fault("second", source="a")
-    clock.now += diagnostics._SHOWN
+    clock.now += diagnostics.SHOWN
     assert faults.status().message == "second"
 
 

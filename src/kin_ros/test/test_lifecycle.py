@@ -50,11 +50,11 @@ def test_a_publisher_made_while_active_speaks_until_the_node_is_deactivated(ros)
         ros.run_on(node, lambda: late.publish(Float64(data=value)))
         return bool(heard)
 
-    wait_until(lambda: say(1.0), 20.0, "the late publisher")
+    wait_until(lambda: say(1.0), 60.0, "the late publisher")
     assert change(ros, Transition.TRANSITION_DEACTIVATE)
     say(2.0)
     assert change(ros, Transition.TRANSITION_ACTIVATE)
-    wait_until(lambda: say(3.0) and heard[-1].data == 3.0, 20.0, "the publisher again")
+    wait_until(lambda: say(3.0) and heard[-1].data == 3.0, 60.0, "the publisher again")
     assert 2.0 not in [message.data for message in heard]
 
 

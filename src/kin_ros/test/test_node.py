@@ -25,14 +25,14 @@ def test_a_mailbox_follows_the_lifecycle_and_tells_of_errors(ros):
     box = node.mailbox("sorting", handle, limit=5)
     box.put(-1)
     box.put(1)
-    wait_until(lambda: seen == [-1, 1], 20.0, "the items")
+    wait_until(lambda: seen == [-1, 1], 60.0, "the items")
     assert "sorting: ValueError: a negative item" in node.diagnostics.status().message
     assert change(ros, Transition.TRANSITION_DEACTIVATE)
     box.put(2)
-    wait_until(lambda: box.handled == 3, 20.0, "the item to be passed over")
+    wait_until(lambda: box.handled == 3, 60.0, "the item to be passed over")
     assert change(ros, Transition.TRANSITION_ACTIVATE)
     box.put(3)
-    wait_until(lambda: seen == [-1, 1, 3], 20.0, "the next item")
+    wait_until(lambda: seen == [-1, 1, 3], 60.0, "the next item")
     assert change(ros, Transition.TRANSITION_DEACTIVATE)
     assert change(ros, Transition.TRANSITION_CLEANUP)
     assert not any(thread.name == "sorting" for thread in threading.enumerate())
@@ -42,7 +42,7 @@ def test_diagnostics_once_a_second(ros):
     ros.add(Echo)
     for _ in range(5):
         ros.call(CheckReady, "/echo/work", CheckReady.Request())
-    messages = ros.collect(DiagnosticArray, "/diagnostics", count=3, timeout=20)
+    messages = ros.collect(DiagnosticArray, "/diagnostics", count=3, timeout=60)
     status = messages[-1].status[0]
     values = {item.key: item.value for item in status.values}
     assert status.name == "/echo"

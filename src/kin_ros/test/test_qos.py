@@ -39,9 +39,9 @@ def test_a_late_listener_gets_what_is_latched_and_nothing_else(ros):
             publisher.publish(Float64(data=value))
     latched = ros.listen(Float64, "latched", qos.LATCHED)
     state = ros.listen(Float64, "state", qos.STATE)
-    wait_until(lambda: latched, 20.0, "the latched message")
-    wait_until(early["STATE"].get_subscription_count, 20.0, "the other listener")
+    wait_until(lambda: latched, 60.0, "the latched message")
+    wait_until(early["STATE"].get_subscription_count, 60.0, "the other listener")
     early["STATE"].publish(Float64(data=3.0))
-    wait_until(lambda: state, 20.0, "a new message")
+    wait_until(lambda: state, 60.0, "a new message")
     assert [message.data for message in latched] == [2.0]
     assert [message.data for message in state] == [3.0]

@@ -16,6 +16,7 @@ from kin_ros.parameters import ParameterSet
 
 PROGRAM = textwrap.dedent("""
     import sys, time
+    import kin_ros.run
     from kin_ros.node import KinNode, run
     from kin_ros.parameters import ParameterSet
 
@@ -30,6 +31,18 @@ PROGRAM = textwrap.dedent("""
             if sys.argv[2] == "fail":
                 raise RuntimeError("no compiler")
 
+        def cleanup(self):
+            if sys.argv[2] == "linger":
+                time.sleep(1.5)
+
+        def destroy_node(self):
+            if sys.argv[2] == "stuck":
+                time.sleep(600)
+            super().destroy_node()
+
+    kin_ros.run.PATIENCE = 0.3
+    if sys.argv[2] == "stuck":
+        kin_ros.run.LEAVING = 0.5
     sys.exit(run(Slow))
 """)
 
@@ -82,6 +95,24 @@ def test_a_signal_that_comes_again_and_again_is_one(ros, start, number):
         process.send_signal(number)
         time.sleep(0.0005)
     assert process.returncode == 0
+
+
+def test_an_end_that_takes_long_says_where_it_stands(ros, start):
+    process = start(0, "linger")
+    ros.wait_active("/slow")
+    process.send_signal(signal.SIGINT)
+    _, text = process.communicate(timeout=40)
+    assert process.returncode == 0
+    assert "in cleanup" in text
+
+
+def test_middleware_that_hangs_keeps_no_process(ros, start):
+    process = start(0, "stuck")
+    ros.wait_active("/slow")
+    process.send_signal(signal.SIGINT)
+    _, text = process.communicate(timeout=40)
+    assert process.returncode == 0
+    assert "in destroy_node" in text and "left without it" in text
 
 
 def test_a_failure_is_told_and_ends_it(ros, start):

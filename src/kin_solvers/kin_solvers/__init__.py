@@ -7,10 +7,12 @@ from kin_core.versions import version_of
 from kin_solvers.all_ik import AllIK, solve_all_ik
 from kin_solvers.dh import arm_from_dh, loop_from_dh
 from kin_solvers.errors import CuikError, MechanismError, RequestError, SettingsError, SizeError
+from kin_solvers.lines import straight_line
 from kin_solvers.manifold import Component, Counters, Manifold
 from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion, Variable
 from kin_solvers.mechanism_urdf import arm_from_urdf, loops_from_urdf
 from kin_solvers.mechanism_yaml import load_mechanism
+from kin_solvers.paths import JointPath, PathTree, follow_path, solve_path
 from kin_solvers.settings import Settings
 from kin_solvers.solve import solve
 
@@ -22,11 +24,13 @@ __all__ = [
     "Constant",
     "Counters",
     "CuikError",
+    "JointPath",
     "Loop",
     "Manifold",
     "Mechanism",
     "MechanismError",
     "Motion",
+    "PathTree",
     "RequestError",
     "Settings",
     "SettingsError",
@@ -34,9 +38,12 @@ __all__ = [
     "Variable",
     "arm_from_dh",
     "arm_from_urdf",
+    "follow_path",
     "load_mechanism",
     "loop_from_dh",
     "loops_from_urdf",
     "solve",
     "solve_all_ik",
+    "solve_path",
+    "straight_line",
 ]

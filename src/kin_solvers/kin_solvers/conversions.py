@@ -7,9 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from geometry_msgs.msg import PoseStamped
 from kin_interfaces.action import SolveManifold as SolveManifoldAction
+from kin_interfaces.action import SolvePath as SolvePathAction
 from kin_interfaces.msg import Manifold as ManifoldMessage
-from kin_interfaces.msg import ManifoldProblem, SolveStatus
+from kin_interfaces.msg import ManifoldProblem, PathProblem, SolveStatus
+from kin_interfaces.msg import PathTree as PathTreeMessage
 from kin_interfaces.srv import SolveAllIK
 from numpy.typing import NDArray
 
@@ -20,20 +23,25 @@ from kin_ros.arrays import from_field, to_field
 from kin_ros.poses import read_pose
 from kin_solvers import library
 from kin_solvers.all_ik import AllIK
+from kin_solvers.lines import MAX_POSES, TURN_PER_STEP, along_poses
 from kin_solvers.manifold import MAX_REFINED, Manifold
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.mechanism_urdf import arm_from_urdf, loops_from_urdf
 from kin_solvers.mechanism_yaml import load_mechanism
 from kin_solvers.parameters import CuikParameters
+from kin_solvers.paths import JointPath, PathTree
 from kin_solvers.settings import Settings
 
 __all__ = [
     "all_ik_response",
     "feedback",
     "manifold_message",
+    "path_feedback",
+    "path_tree_message",
     "read_arm",
     "read_boxes",
     "read_mechanism",
+    "read_path",
     "read_seed",
     "read_settings",
     "report",
@@ -42,12 +50,23 @@ __all__ = [
 Array = NDArray[np.float64]
 #: Gives the robot description of a topic; "" is the node's own.
 Descriptions = Callable[[str], Urdf]
+#: ``read(field, stamped, base)`` gives a pose of any frame in that of the base, shape (4, 4) [m].
+PoseReader = Callable[[str, PoseStamped, str], Array]
 
 _STOP_CODES = {
     "boxes": StatusCode.LIMIT_EXCEEDED,
     "memory": StatusCode.LIMIT_EXCEEDED,
     "time": StatusCode.TIMEOUT,
     "cancelled": StatusCode.CANCELLED,
+}
+
+
+_EVENTS = {
+    "path": PathTreeMessage.PATH,
+    "limit": PathTreeMessage.LIMIT,
+    "meets": PathTreeMessage.MEETS,
+    "singular": PathTreeMessage.SINGULAR,
+    "unfinished": PathTreeMessage.UNFINISHED,
 }
 
 
@@ -79,14 +98,51 @@ def read_mechanism(problem: ManifoldProblem, description: Descriptions) -> Mecha
     )
 
 
-def read_arm(request: SolveAllIK.Request, description: Descriptions) -> Mechanism:
+def read_arm(request: SolveAllIK.Request, description: Descriptions, read: PoseReader) -> Mechanism:
     """The arm at the pose that a request asks about."""
-    pose = read_pose("pose", request.pose)
+    arm, base = _arm(request, request.target.header.frame_id, description)
+    return arm.with_target(read("target", request.target, base))
+
+
+def read_path(
+    problem: PathProblem, description: Descriptions, read: PoseReader
+) -> tuple[Mechanism, Array, NDArray[np.int64]]:
+    """The arm, the poses of its tip, shape (N, 4, 4) [m], and which of them are the waypoints."""
+    arm, base = _arm(problem, problem.header.frame_id, description)
+    if len(problem.waypoints) > MAX_POSES:
+        raise InvalidInput("waypoints", f"must be at most {MAX_POSES}")
+    if len(problem.waypoints) < 2:
+        raise InvalidInput("waypoints", "must be two at least")
+    unit = PoseStamped(header=problem.header)
+    unit.pose.orientation.w = 1.0
+    to_base = read("problem", unit, base)
+    given = np.array(
+        [to_base @ read_pose(f"waypoints[{k}]", pose) for k, pose in enumerate(problem.waypoints)]
+    )
+    for name in ("max_step", "max_turn"):
+        if not (math.isfinite(getattr(problem, name)) and getattr(problem, name) >= 0.0):
+            raise InvalidInput(name, "must be a number that is not negative")
+    if problem.max_step == 0.0 and problem.max_turn == 0.0:
+        return arm, given, np.arange(len(given))
+    step = problem.max_step or math.inf
+    return arm, *along_poses(given, step, problem.max_turn or TURN_PER_STEP * step)
+
+
+def _arm(request: Any, frame: str, description: Descriptions) -> tuple[Mechanism, str]:
+    """The arm that a request names, with its ranges, and the frame of its base."""
+    base = request.base_link
     if request.arm:
-        arm = library.get(request.arm).with_target(pose)
+        arm = library.get(request.arm)
+        if frame and not base:
+            raise InvalidInput(
+                "base_link", f"must name the frame of the arm's base, to which {frame!r} is related"
+            )
     else:
-        arm = arm_from_urdf(description(""), pose, base=request.base_link, tip=request.tip_link)
-    return arm.with_ranges(_ranges(request.range_names, request.range_lower, request.range_upper))
+        urdf = description("")
+        arm = arm_from_urdf(urdf, np.eye(4), base=base, tip=request.tip_link)
+        base = base or urdf.root
+    ranges = _ranges(request.range_names, request.range_lower, request.range_upper)
+    return arm.with_ranges(ranges), base
 
 
 def read_settings(problem: ManifoldProblem, p: CuikParameters) -> Settings:
@@ -234,6 +290,46 @@ def all_ik_response(arm: Mechanism, found: AllIK, most: int) -> SolveAllIK.Respo
             status.message += f"; the {keep} nearest answered"
         status.residual = max((arm.residual(q) for q in found.positions[:8]), default=0.0)
     return response
+
+
+def path_tree_message(
+    tree: PathTree, best: JointPath, waypoints: NDArray[np.int64], status: SolveStatus
+) -> PathTreeMessage:
+    """The branches of a path as a message, and the status of the answer."""
+    names = {name: k for k, name in enumerate(tree.arm.names)}
+    message = PathTreeMessage(joints=list(names), pose_count=len(tree.poses))
+    message.waypoints = to_field(waypoints.astype(np.uint32), "uint32")
+    message.looked = tree.looked.tolist()
+    message.complete = tree.complete
+    message.branch_count = len(tree.branches)
+    message.first = to_field(np.array([b.first for b in tree.branches], np.uint32), "uint32")
+    counts = np.array([len(b.positions) for b in tree.branches], np.uint32)
+    message.counts = to_field(counts, "uint32")
+    rows = [b.positions.reshape(-1) for b in tree.branches]
+    message.positions = to_field(np.concatenate([np.empty(0), *rows]))
+    for end in ("begin", "end"):
+        events = [getattr(b, f"{end}s") for b in tree.branches]
+        kinds = np.array([_EVENTS[e.kind] for e in events], np.uint8)
+        setattr(message, f"{end}s", to_field(kinds, "uint8"))
+        setattr(message, f"{end}_places", to_field(np.array([e.place for e in events])))
+        joints = np.array([names.get(e.joint, -1) for e in events], np.int32)
+        setattr(message, f"{end}_joints", to_field(joints, "int32"))
+        partners = np.array([e.partner for e in events], np.int32)
+        setattr(message, f"{end}_partners", to_field(partners, "int32"))
+    message.best = best.branch
+    message.best_positions = to_field(best.positions.reshape(-1))
+    message.fraction = best.fraction
+    message.cost = best.cost
+    status.code = int(StatusCode.SUCCESS if best.whole else StatusCode.UNREACHABLE)
+    status.message = "; ".join(filter(None, (best.message, tree.message)))
+    status.residual = math.nan
+    return message
+
+
+def path_feedback(progress: Progress) -> SolvePathAction.Feedback:
+    """Progress along a path as a message."""
+    branches = int(progress.counters.get("branches", 0.0))
+    return SolvePathAction.Feedback(settled=progress.fraction, branches=branches)
 
 
 def feedback(progress: Progress) -> SolveManifoldAction.Feedback:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from kin_solvers.equations import LoopEquations, evaluate, jit, turned
 from kin_solvers.system import UNIT_ROUNDOFF, System
 
-__all__ = ["Bounds", "Roots", "bounds_of", "isolate", "make_roots"]
+__all__ = ["Bounds", "Roots", "bounds_of", "invert", "isolate", "make_roots"]
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -108,7 +108,7 @@ def make_roots(size: int) -> Roots:
 
 
 @jit
-def _invert(J: Array, Y: Array) -> bool:
+def invert(J: Array, Y: Array) -> bool:
     """Y = J^-1 by elimination with pivots, J in place; whether no pivot is tiny."""
     n = J.shape[0]
     for i in range(n):
@@ -173,7 +173,7 @@ def _newton(tables: LoopEquations, x: Array, F: Array, J: Array, Y: Array) -> bo
     for _ in range(STEPS):
         evaluate(tables, x, F, J)
         work[:] = J
-        if not _invert(work, Y):
+        if not invert(work, Y):
             return False
         largest = 0.0
         for i in range(x.size):

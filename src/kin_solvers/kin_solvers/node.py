@@ -1,4 +1,4 @@
-"""The ROS 2 node: SolveManifold (service and action), SolveAllIK, the last manifold, playback."""
+"""The ROS 2 node: SolveManifold and SolvePath (services and actions), SolveAllIK, playback."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from kin_interfaces.action import SolveManifold as SolveManifoldAction
+from kin_interfaces.action import SolvePath as SolvePathAction
 from kin_interfaces.msg import Manifold as ManifoldMessage
-from kin_interfaces.msg import ManifoldProblem
-from kin_interfaces.srv import SolveAllIK, SolveManifold
+from kin_interfaces.msg import ManifoldProblem, PathProblem
+from kin_interfaces.srv import SolveAllIK, SolveManifold, SolvePath
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -29,9 +30,12 @@ from kin_solvers.conversions import (
     all_ik_response,
     feedback,
     manifold_message,
+    path_feedback,
+    path_tree_message,
     read_arm,
     read_boxes,
     read_mechanism,
+    read_path,
     read_seed,
     read_settings,
     report,
@@ -41,9 +45,10 @@ from kin_solvers.manifold import Manifold
 from kin_solvers.markers import boxes_as_markers, linkage_as_markers
 from kin_solvers.mechanism import Mechanism
 from kin_solvers.parameters import CuikParameters
+from kin_solvers.paths import LOOK, solve_path
 from kin_solvers.settings import Settings
 from kin_solvers.solve import solve
-from kin_solvers.warm_up import warm_up
+from kin_solvers.warm_up import warm_up_first, warm_up_more
 
 Array = NDArray[np.float64]
 
@@ -60,13 +65,18 @@ class KinSolversNode(KinNode[CuikParameters]):
         super().__init__("kin_solvers", CuikParameters, **node_arguments)
 
     def warm_up(self) -> None:
-        """Compile the kernels, or load them."""
-        warm_up(self.parameters.threads)
+        """Compile what the first requests need, or load it."""
+        warm_up_first(self.parameters.threads)
+
+    def warm_up_more(self) -> None:
+        """Compile the other kernels, or load them."""
+        warm_up_more()
 
     def configure(self) -> None:
         """Make publishers and servers."""
         self._descriptions: dict[str, tuple[str, Urdf]] = {}
         self._lock = threading.Lock()
+        self._frames = Frames(self)
         self._curve: tuple[list[str], Array] | None = None
         self._tick = 0
         self._manifold = self.publish_to(ManifoldMessage, "~/manifold", LATCHED)
@@ -89,8 +99,19 @@ class KinSolversNode(KinNode[CuikParameters]):
             feedback,
         )
         self.serve(SolveAllIK, "~/solve_all_ik", self._solve_all_ik)
+        self.serve(
+            SolvePath,
+            "~/solve_path",
+            lambda request, task: self._solve_path(request.problem, task, SolvePath.Response()),
+        )
+        self.serve_action(
+            SolvePathAction,
+            "~/solve_path",
+            lambda goal, task: self._solve_path(goal.problem, task, SolvePathAction.Result()),
+            path_feedback,
+        )
         doors = ArmDoors(lambda: self._urdf(""), self._all_ik_settings)
-        serve_kinematics(self, doors.robot, Frames(self), ik=doors.ik, fk=doors.fk)
+        serve_kinematics(self, doors.robot, self._frames, ik=doors.ik, fk=doors.fk, path=doors.path)
         self.every(1.0 / self.parameters.playback_rate, self._play)
 
     def activate(self) -> None:
@@ -127,11 +148,20 @@ class KinSolversNode(KinNode[CuikParameters]):
         return answer
 
     def _solve_all_ik(self, request: Any, task: Task) -> Any:
-        arm = read_arm(request, self._urdf)
+        arm = read_arm(request, self._urdf, self._frames.read_pose)
         seed = from_field(request.seed)
         settings = self._all_ik_settings()
         found = solve_all_ik(arm, seed if len(seed) else None, settings, task=task)
         return all_ik_response(arm, found, int(request.max_solutions))
+
+    def _solve_path(self, problem: PathProblem, task: Task, answer: Any) -> Any:
+        arm, poses, waypoints = read_path(problem, self._urdf, self._frames.read_pose)
+        seed = from_field(problem.seed)
+        look = int(problem.look) or LOOK
+        tree = solve_path(arm, poses, self._all_ik_settings(), look=look, task=task)
+        best = tree.best(seed if len(seed) else None)
+        answer.tree = path_tree_message(tree, best, waypoints, answer.status)
+        return answer
 
     def _all_ik_settings(self) -> Settings:
         p = self.parameters

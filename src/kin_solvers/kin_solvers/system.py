@@ -25,10 +25,10 @@ from kin_core.rotations import inverse_transform
 from kin_solvers.fast_kernels import LOOP, LoopTables
 from kin_solvers.folding import UNIT_ROUNDOFF, Folded, fold
 from kin_solvers.hulls import make_arcs
-from kin_solvers.mechanism import Constant, Loop, Mechanism
+from kin_solvers.mechanism import Constant, Loop, Mechanism, Motion
 from kin_solvers.products import FACTOR, HALF, make_joints
 
-__all__ = ["UNIT_ROUNDOFF", "System", "row_bounds"]
+__all__ = ["UNIT_ROUNDOFF", "System", "around_target", "row_bounds"]
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -324,6 +324,16 @@ def _to_z(axis: int, sign: int) -> tuple[Array, Array]:
     if sign < 0:  # Z(-q) = F Z(q) F for rotations and for translations along z
         K = K @ _FLIP
     return K, inverse_transform(K)
+
+
+def around_target(arm: Mechanism) -> tuple[Folded, Folded]:
+    """The constants of an arm's loop before and behind the inverse of its target."""
+    loop = arm.loops[0]
+    last = _gaps(loop)[0][-1]
+    # Behind it: the constants before the first motion, and the change of its axis.
+    cut = len(last) - 2 - next(k for k, f in enumerate(loop.factors) if isinstance(f, Motion))
+    before, after = fold([last[:cut], last[cut + 1 :]])
+    return before, after
 
 
 def _gaps(loop: Loop) -> tuple[list[list[tuple[Array, bool]]], list[int]]:

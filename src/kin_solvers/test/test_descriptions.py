@@ -23,7 +23,8 @@ def test_bad_descriptions_in_a_row_are_a_line_in_the_log_and_change_nothing(ros)
         return [log.msg for log in logs if "robot description refused" in log.msg]
 
     request = SolveAllIK.Request(arm="puma560", timeout=30.0)
-    request.pose.position.x, request.pose.orientation.w = 0.4, 1.0
+    pose = request.target.pose
+    pose.position.x, pose.orientation.w = 0.4, 1.0
 
     def answered():
         return ros.call(SolveAllIK, "/kin_solvers/solve_all_ik", request, timeout=60.0).status.code

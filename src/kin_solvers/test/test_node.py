@@ -4,15 +4,19 @@ import time
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import Pose
+from geometry_msgs.msg import TransformStamped
 from kin_interfaces.action import SolveManifold as SolveManifoldAction
-from kin_interfaces.msg import Manifold, ManifoldProblem, SolveStatus
-from kin_interfaces.srv import SolveAllIK, SolveManifold
+from kin_interfaces.action import SolvePath as SolvePathAction
+from kin_interfaces.msg import Manifold, ManifoldProblem, PathProblem, PathTree, SolveStatus
+from kin_interfaces.srv import SolveAllIK, SolveManifold, SolvePath
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
-from kin_core.rotations import matrix_to_quaternion
+from kin_core.rotations import exp_so3, matrix_to_quaternion, transform
+from kin_ros.frames import fill_transform
+from kin_ros.poses import to_pose as make_pose
 from kin_ros.qos import LATCHED
 from kin_solvers import library
 from kin_solvers.node import KinSolversNode
@@ -26,11 +30,7 @@ def problem(**fields):
 
 
 def to_pose(matrix):
-    pose = Pose()
-    pose.position.x, pose.position.y, pose.position.z = (float(x) for x in matrix[:3, 3])
-    q = matrix_to_quaternion(matrix[:3, :3])
-    pose.orientation.x, pose.orientation.y, pose.orientation.z, pose.orientation.w = map(float, q)
-    return pose
+    return make_pose(matrix[:3, 3], matrix[:3, :3])
 
 
 URDF = """
@@ -106,15 +106,14 @@ def test_the_node(ros):  # noqa: F811
 
     # all IK of an arm of the library
     arm = library.get("puma560")
-    request = SolveAllIK.Request(
-        arm="puma560", pose=to_pose(arm.target), seed=[0.3, -0.7, 0.9, 0.4, 0.8, -0.5], timeout=60.0
-    )
+    request = SolveAllIK.Request(arm="puma560", seed=[0.3, -0.7, 0.9, 0.4, 0.8, -0.5], timeout=60.0)
+    request.target.pose = to_pose(arm.target)
     answer = ros.call(SolveAllIK, "/kin_solvers/solve_all_ik", request, timeout=90)
     assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
     assert answer.count == 8
     assert all(answer.certified)
     np.testing.assert_allclose(answer.positions[:6], [0.3, -0.7, 0.9, 0.4, 0.8, -0.5], atol=1e-6)
-    request.pose.position.x = 9.0
+    request.target.pose.position.x = 9.0
     answer = ros.call(SolveAllIK, "/kin_solvers/solve_all_ik", request, timeout=90)
     assert answer.status.code == SolveStatus.UNREACHABLE
 
@@ -124,7 +123,8 @@ def test_the_node(ros):  # noqa: F811
     pose[:3, 3] = [1.2, 0.5, 0.0]
 
     def answered():
-        request = SolveAllIK.Request(pose=to_pose(pose), timeout=60.0)
+        request = SolveAllIK.Request(timeout=60.0)
+        request.target.pose = to_pose(pose)
         reply = ros.call(SolveAllIK, "/kin_solvers/solve_all_ik", request, timeout=90)
         return reply if reply.status.code == SolveStatus.SUCCESS else None
 
@@ -139,6 +139,96 @@ def test_the_node(ros):  # noqa: F811
     ]
     wait_until(lambda: all(f.done() for f in futures), 90.0, "four answers")
     assert all(f.result().status.code == SolveStatus.SUCCESS for f in futures)
+
+
+def test_a_target_in_any_frame_that_tf_knows(ros):  # noqa: F811
+    """A camera sees the target of an arm of the library, and of the robot description."""
+    ros.add(KinSolversNode)
+    rng = np.random.default_rng(4)
+    camera = transform(exp_so3(rng.normal(size=3)), rng.normal(size=3))
+    arm = library.get("puma560")
+    fixed = TFMessage(transforms=[TransformStamped()])
+    fixed.transforms[0].header.frame_id = "base"
+    fixed.transforms[0].child_frame_id = "camera"
+    quaternion = matrix_to_quaternion(camera[:3, :3])
+    fill_transform(fixed.transforms[0], [*camera[:3, 3].tolist(), *quaternion.tolist()])
+    # The node listens to tf from the first question about another frame on.
+    ros.node.create_publisher(TFMessage, "/tf_static", LATCHED).publish(fixed)
+    ros.publish(String, "/robot_description", String(data=URDF), LATCHED)
+
+    def ask(pose, frame, **fields):
+        request = SolveAllIK.Request(timeout=60.0, **fields)
+        request.target.header.frame_id = frame
+        request.target.pose = to_pose(pose)
+        return ros.call(SolveAllIK, "/kin_solvers/solve_all_ik", request, timeout=90)
+
+    seen = np.linalg.inv(camera) @ arm.target
+    answer = ask(seen, "camera", arm="puma560", base_link="base")
+    assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+    straight = ask(arm.target, "", arm="puma560")
+    np.testing.assert_allclose(answer.positions, straight.positions, atol=1e-9)
+    here = np.eye(4)
+    here[:3, 3] = [1.2, 0.5, 0.0]
+    seen = np.linalg.inv(camera) @ here
+    wait_until(
+        lambda: ask(seen, "camera").status.code == SolveStatus.SUCCESS, 30.0, "the description"
+    )
+    np.testing.assert_allclose(
+        ask(seen, "camera").positions, ask(here, "base").positions, atol=1e-9
+    )
+    for answer, word in (
+        (ask(seen, "camera", arm="puma560"), "base_link"),
+        (ask(seen, "moon", arm="puma560", base_link="base"), "target.header.frame_id"),
+        (ask(seen, "moon"), "'moon'"),
+    ):
+        assert answer.status.code == SolveStatus.INVALID_INPUT
+        assert word in answer.status.message
+
+
+def test_every_path_along_a_line(ros):  # noqa: F811
+    ros.add(KinSolversNode)
+    arm = library.get("puma560")
+    q = [0.3, -0.7, 0.9, 0.4, 0.8, -0.5]
+    problem = PathProblem(arm="puma560", seed=q, max_step=0.01)
+    goal = arm.target.copy()
+    goal[:3, 3] += [0.05, 0.05, 0.0]
+    problem.waypoints = [to_pose(arm.target), to_pose(goal)]
+    seen = []
+    handle = ros.start_goal(
+        SolvePathAction,
+        "/kin_solvers/solve_path",
+        SolvePathAction.Goal(problem=problem, timeout=60.0),
+        on_feedback=seen.append,
+    )
+    future = handle.get_result_async()
+    wait_until(future.done, 60.0, "the result")
+    for answer in (
+        future.result().result,
+        ros.call(
+            SolvePath, "/kin_solvers/solve_path", SolvePath.Request(problem=problem), timeout=90
+        ),
+    ):
+        assert answer.status.code == SolveStatus.SUCCESS, answer.status.message
+        tree = answer.tree
+        assert tree.complete
+        assert tree.fraction == 1.0
+        best = np.array(tree.best_positions).reshape(-1, 6)
+        assert len(best) == tree.pose_count
+        np.testing.assert_allclose(best[0], q, atol=1e-6)
+        assert arm.with_target(goal).residual(best[-1]) < 1e-7
+        assert list(tree.counts)[tree.best] == tree.pose_count
+        assert len(tree.positions) == 6 * sum(tree.counts)
+    assert seen
+    problem.waypoints[1].position.x += 9.0
+    request = SolvePath.Request(problem=problem)
+    answer = ros.call(SolvePath, "/kin_solvers/solve_path", request, timeout=90)
+    assert answer.status.code == SolveStatus.UNREACHABLE
+    assert "no path goes all the way" in answer.status.message
+    assert set(answer.tree.ends) <= {PathTree.MEETS, PathTree.SINGULAR}
+    problem.waypoints = problem.waypoints[:1]
+    answer = ros.call(SolvePath, "/kin_solvers/solve_path", request, timeout=90)
+    assert answer.status.code == SolveStatus.INVALID_INPUT
+    assert "waypoints" in answer.status.message
 
 
 @pytest.mark.slow

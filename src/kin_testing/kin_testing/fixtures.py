@@ -39,14 +39,14 @@ from kin_tools.guard import die_with_parent
 if TYPE_CHECKING:
     from kin_testing.running_stack import RunningStack
 
-__all__ = ["RosGraph", "full_stack", "ros", "wait_until"]
+__all__ = ["RosGraph", "campaign", "full_stack", "ros", "wait_until"]
 
 # Wrong types in messages raise where they are made.
 os.environ.setdefault("ROS_PYTHON_CHECK_FIELDS", "1")
 os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 
 
-def wait_until(condition: Callable[[], Any], timeout: float = 20.0, what: str = "") -> Any:
+def wait_until(condition: Callable[[], Any], timeout: float = 60.0, what: str = "") -> Any:
     """Wait until a condition is truthy and return its value; fail the test otherwise."""
     end = time.monotonic() + timeout
     while True:
@@ -146,7 +146,7 @@ class RosGraph:
         spinner.executor.create_task(lambda: outcome.append(action()))
         return wait_until(lambda: outcome, timeout, "the executor")[0]
 
-    def client(self, service: type, name: str, timeout: float = 20.0) -> Any:
+    def client(self, service: type, name: str, timeout: float = 60.0) -> Any:
         """Return a client of a service that is there."""
         key = (service, name)
         if key not in self._clients:
@@ -155,7 +155,7 @@ class RosGraph:
             raise AssertionError(f"no service {name} within {timeout:g} s")
         return self._clients[key]
 
-    def call(self, service: type, name: str, request: Any, timeout: float = 20.0) -> Any:
+    def call(self, service: type, name: str, request: Any, timeout: float = 60.0) -> Any:
         """Call a service and return its response."""
         future = self.client(service, name, timeout).call_async(request)
         wait_until(future.done, timeout, f"an answer of {name}")
@@ -171,7 +171,7 @@ class RosGraph:
         name: str,
         goal: Any,
         on_feedback: Callable[[Any], None] | None = None,
-        timeout: float = 20.0,
+        timeout: float = 60.0,
     ) -> Any:
         """Send a goal and return the accepted goal handle."""
         client = ActionClient(self.node, action, name)
@@ -202,7 +202,7 @@ class RosGraph:
         """Return a publisher that has found its subscribers."""
         publisher = self.node.create_publisher(message, topic, qos)
         wait_until(
-            lambda: publisher.get_subscription_count() >= matched, 20.0, f"a subscriber of {topic}"
+            lambda: publisher.get_subscription_count() >= matched, 60.0, f"a subscriber of {topic}"
         )
         return publisher
 
@@ -225,7 +225,7 @@ class RosGraph:
         message: type,
         topic: str,
         count: int = 1,
-        timeout: float = 20.0,
+        timeout: float = 60.0,
         qos: QoSProfile | int = STATE,
     ) -> list[Any]:
         """Wait for ``count`` messages of a topic and return them."""
@@ -305,6 +305,13 @@ def ros() -> Iterator[RosGraph]:
             yield graph
         finally:
             graph.close()
+
+
+@pytest.fixture
+def campaign() -> Callable[[int, int], int]:
+    """Choose the size of a test, or the larger one with which ``bench campaigns`` runs it."""
+    large = bool(os.environ.get("KINSTACK_CAMPAIGNS"))
+    return lambda test, campaign: campaign if large else test
 
 
 @pytest.fixture(scope="session")

@@ -46,7 +46,7 @@ def test_a_pytest_that_is_ended_leaves_no_stack(number, tmp_path):
         assert len(started) >= 3  # the command, its supervisor, the monitor
         running.send_signal(number)
         said, _ = running.communicate(timeout=60.0)
-    _, alive = psutil.wait_procs(started, timeout=20.0)
+    _, alive = psutil.wait_procs(started, timeout=60.0)
     assert not alive, alive
     if number == signal.SIGTERM:
         assert "KeyboardInterrupt" in said

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kin_core.errors import InvalidInput, KinError
+from kin_core.texts import lined_up
 from kin_core.yamls import LIMIT_BYTES, load_yaml
 
 if TYPE_CHECKING:
@@ -148,14 +149,4 @@ def table(answers: Sequence[Answer]) -> str:
         )
         for answer in answers
     ]
-    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
-
-    def line(cells: Sequence[str]) -> str:
-        padded = [
-            cell.rjust(width) if column == 3 else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
-        ]
-        return "  ".join(padded).rstrip()
-
-    rule = "  ".join("-" * width for width in widths)
-    return "\n".join([line(head), rule, *map(line, rows)])
+    return "\n".join(lined_up(head, rows, right=head.index("time [ms]")))

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 
 from kin_core.errors import InvalidInput, KinError
 
-__all__ = ["ArgumentProblem", "LaunchError", "ToolError", "did_you_mean"]
-
-
-def did_you_mean(word: str, known: Iterable[str], form: str = "'{}'") -> str:
-    """The known word that is nearest to one that is not, as the end of a sentence; or nothing."""
-    close = get_close_matches(word, list(known), 1)
-    return f"; did you mean {form.format(close[0])}?" if close else ""
+__all__ = ["ArgumentProblem", "LaunchError", "ToolError"]
 
 
 class ToolError(KinError):

@@ -62,13 +62,18 @@ class _Module:
         self.imported: dict[str, Symbol] = {}
         self.nameless: list[ast.stmt] = []
         self._used: dict[ast.AST, set[Symbol]] = {}
-        tree = ast.parse(file.read_text(encoding="utf-8"))
         #: Every name and attribute in it.
-        self.mentioned = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-        self.mentioned |= {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+        self.mentioned: set[str] = set()
+        #: What the value of each name is made by: what is called, or what a function returns.
+        self.makers: dict[str, list[ast.AST]] = {}
+        tree = ast.parse(file.read_text(encoding="utf-8"))
         package = name if file.name == "__init__.py" else name.rpartition(".")[0]
         for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
+            if isinstance(node, ast.Name):
+                self.mentioned.add(node.id)
+            elif isinstance(node, ast.Attribute):
+                self.mentioned.add(node.attr)
+            elif isinstance(node, ast.Import):
                 for alias in node.names:
                     whole = alias.name if alias.asname else alias.name.partition(".")[0]
                     self.imported[alias.asname or whole] = (whole, "")
@@ -83,8 +88,10 @@ class _Module:
             if isinstance(statement, (ast.Import, ast.ImportFrom)):
                 continue
             names = set(_bindings(statement))
+            makers = _makers(statement)
             for each in names:
                 self.bound.setdefault(each, []).append(statement)
+                self.makers.setdefault(each, []).extend(makers)
             plain = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef)
             if not names or not isinstance(statement, plain):
                 self.nameless.append(statement)
@@ -117,6 +124,15 @@ def _bindings(node: ast.AST) -> Iterator[str]:
             yield from _bindings(child)
 
 
+def _makers(statement: ast.stmt) -> list[ast.AST]:
+    """What is called for the value of an assignment, or what a function returns."""
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+        return [statement.value.func]
+    if isinstance(statement, ast.FunctionDef):
+        return [node for node in ast.walk(statement) if isinstance(node, ast.Return)]
+    return []
+
+
 class _Sources:
     """The modules of the workspace; those of packages without kernels are read when reached."""
 
@@ -143,22 +159,14 @@ class _Sources:
             for module in (m for some in self.packages.values() for m in some):
                 self.compilers |= {
                     (module.name, name)
-                    for name, statements in module.bound.items()
-                    if any(self._gives_compiler(module, statement) for statement in statements)
+                    for name, makers in module.makers.items()
+                    if any(self._compiles(symbol) for m in makers for symbol in module.uses(m))
                 }
 
     def __getitem__(self, name: str) -> _Module:
         if name not in self._modules:
             self._modules[name] = _Module(name, self._files[name], self._files)
         return self._modules[name]
-
-    def _gives_compiler(self, module: _Module, statement: ast.stmt) -> bool:
-        parts: list[ast.AST] = []
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
-            parts = [statement.value.func]
-        elif isinstance(statement, ast.FunctionDef):
-            parts = [node for node in ast.walk(statement) if isinstance(node, ast.Return)]
-        return any(self._compiles(symbol) for part in parts for symbol in module.uses(part))
 
     def _compiles(self, symbol: Symbol) -> bool:
         symbol = self._resolved(symbol)

@@ -14,7 +14,8 @@ from xml.sax.xmlreader import AttributesImpl, Locator
 import defusedxml.sax
 from defusedxml.common import DefusedXmlException
 
-from kin_tools.errors import LaunchError, did_you_mean
+from kin_core.texts import did_you_mean
+from kin_tools.errors import LaunchError
 
 __all__ = ["Element", "read_launch_file"]
 

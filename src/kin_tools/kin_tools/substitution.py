@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from kin_tools.errors import did_you_mean
+from kin_core.texts import did_you_mean
 
 __all__ = ["Call", "Scope", "SubstitutionError", "Template", "parse", "parse_command", "perform"]
 

@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kin_core.errors import InvalidInput
+from kin_core.texts import did_you_mean
 from kin_tools import launch
 from kin_tools.check import read_questions
 from kin_tools.claims import NameTaken, claim_names
-from kin_tools.errors import ArgumentProblem, did_you_mean
+from kin_tools.errors import ArgumentProblem
 from kin_tools.guard import Front
 from kin_tools.launch import find_launch_file, parse_launch_arguments
 from kin_tools.native import monitored_names, native_launcher, run_native
 from kin_tools.options import up_parser
-from kin_tools.precompile import compile_kernels, kernel_programs
+from kin_tools.precompile import compile_kernels, compiled_beside, kernel_programs
 
 if TYPE_CHECKING:
     from kin_ros.client import Client
@@ -82,7 +83,7 @@ def _native_stack(ros2: str, file: Path, arguments: dict[str, str], quiet: bool)
     )
 
 
-def _warn_if_visible() -> None:
+def warn_if_visible() -> None:
     """Warn where the nodes can be seen from other machines: a sourced ROS 2 asks for that."""
     reach = (os.environ.get("ROS_AUTOMATIC_DISCOVERY_RANGE") or "SUBNET").upper()
     if reach == "SUBNET":
@@ -139,13 +140,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     if not options.launch_file:
         try:
-            compile_kernels(stack.programs)
+            compile_kernels(stack.programs, first=True)
         except KeyboardInterrupt:
             print("kinstack: interrupted", file=sys.stderr)
             return 130
-    _warn_if_visible()
+    warn_if_visible()
     try:
-        with _own_domain(options.check), claim_names(stack.claimed):
+        programs = [] if options.launch_file else stack.programs
+        with (
+            _own_domain(options.check),
+            claim_names(stack.claimed),
+            compiled_beside(programs),
+        ):
             started = time.monotonic()
             front = Front(stack.supervise)
             try:

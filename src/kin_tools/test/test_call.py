@@ -1,8 +1,5 @@
 """``call`` against a running node, and with requests that cannot be understood."""
 
-import subprocess
-import sys
-
 import pytest
 import yaml
 
@@ -74,15 +71,3 @@ def test_bad_input_is_a_sentence_and_exit_2(words, sentence, capsys):
     err = capsys.readouterr().err
     assert sentence in err
     assert len(err.splitlines()) == 1
-
-
-@pytest.mark.parametrize("module", ["call", "up", "launch"])
-def test_help(module):
-    done = subprocess.run(
-        [sys.executable, "-m", f"kin_tools.{module}", "--help"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0
-    assert "usage" in done.stdout

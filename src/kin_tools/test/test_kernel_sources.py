@@ -104,11 +104,12 @@ def test_the_workspace_no_kernel_is_made_of_texts(tmp_path):
         for folder in sorted(SRC.iterdir())
         if (folder / folder.name).is_dir()
     }
-    before = kernel_digests(places)
-    assert set(before) >= {
+    assert set(kernel_digests(places)) >= {
         *("kin_core", "kin_solvers", "ft_controller", "gpu_kinematics"),
         *("continuum_ik", "hier_ik"),
     }
+    places = {name: places[name] for name in ("kin_core", "continuum_ik")}
+    before = kernel_digests(places)
     copy = tmp_path / "kin_core"
     copy.mkdir()
     for file in places["kin_core"].glob("*.py"):

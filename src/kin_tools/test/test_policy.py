@@ -57,7 +57,7 @@ def test_what_cannot_be_read_is_said(tmp_path, capsys):
 def test_the_monitor_uses_what_its_policy_allows(ros):
     ros.add(StackMonitor)
     wait_until(
-        lambda: ros.node.get_service_names_and_types_by_node("stack_monitor", "/"), 20.0, "services"
+        lambda: ros.node.get_service_names_and_types_by_node("stack_monitor", "/"), 60.0, "services"
     )
     used = rights_of(ros.node, "stack_monitor", "/")
     assert "/stack_monitor/check_ready" in used.names["services", "reply"]

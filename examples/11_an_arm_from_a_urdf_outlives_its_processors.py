@@ -4,7 +4,7 @@ Start the controller with an arm of seven joints, which gravity pulls at, then i
 the script; it takes any arm, the planar one of ./kinstack up too:
 
     ./kinstack launch launch/ft.launch.xml robot:=seven
-    ./kinstack shell python examples/10_an_arm_from_a_urdf_outlives_its_processors.py
+    ./kinstack shell python examples/11_an_arm_from_a_urdf_outlives_its_processors.py
 
 The trajectory is a message that every ROS user knows. Nothing of kinstack is imported but its
 messages and visitor.py beside it.
