@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import sys
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+import psutil
 from numba import njit
 
 from benchmarks.baselines import ft_table1 as paper
@@ -28,13 +30,17 @@ from ft_controller import (
     ReplicaGroup,
     SpatialArm,
     State,
+    Tick,
     Timing,
+    Trajectory,
     dynamics,
     plan,
     planar,
 )
+from ft_controller.loop import SteppedLoop
 from ft_controller.serial_arm import SerialArm
 from ft_controller.voting import Comparison
+from kin_testing.urdf_arms import random_urdf
 
 #: What a processor may be blamed for that is only slow.
 TIMELY = (Comparison.MISSING, Comparison.CRASHED)
@@ -53,7 +59,9 @@ def main(bench: Bench) -> None:
     speed(bench)
     vote_times(bench, Arm.four_link())
     vote_times(bench, spatial_arm("seven"), "_7")
+    footprint(bench)
     tracking(bench)
+    stop_sag(bench)
     campaign(bench)
     campaign(bench, spatial_arm("seven"), "_7")
     table(bench)
@@ -86,28 +94,49 @@ def accuracy(bench: Bench) -> None:
     bench.result("tau_rel_error_vs_pinocchio", worst, "", "n = 4 to 50, floor 2e-15")
 
 
-def spatial_arm(name: str) -> SpatialArm:
+ROBOTS = Path(__file__).resolve().parents[1] / "launch" / "robots"
+
+
+def spatial_arm(name: str, **options) -> SpatialArm:
     """A spatial arm of the demos."""
-    folder = Path(__file__).resolve().parents[1] / "launch" / "robots"
-    return SpatialArm.from_urdf(folder / f"{name}.urdf", damping=0.0)
+    return SpatialArm.from_urdf(ROBOTS / f"{name}.urdf", **options)
 
 
 def spatial_accuracy(bench: Bench) -> None:
-    """Torques of the spatial arms against pinocchio, in random states with gravity."""
+    """Torques of spatial arms against pinocchio, in random states with gravity.
+
+    Relative to the largest torque of the same state; and, for arms whose axes and placements are
+    random, where torques may cancel, also to the largest sum of the sizes that are added up.
+    """
     import pinocchio as pin
 
-    random = np.random.default_rng(2)
-    for name in ("six", "seven"):
-        arm = spatial_arm(name)
-        folder = Path(__file__).resolve().parents[1] / "launch" / "robots"
-        model = pin.buildModelFromUrdf(str(folder / f"{name}.urdf"))
-        data, worst = model.createData(), 0.0
+    random, rows = np.random.default_rng(2), []
+    texts = {name: (ROBOTS / f"{name}.urdf").read_text() for name in ("six", "seven", "planar_arm")}
+    # Pinocchio has two numbers for a continuous joint.
+    texts["random axes"] = random_urdf(5, 7).replace("continuous", "revolute")
+    for name, text in texts.items():
+        tip = "tip" if name == "random axes" else ""
+        arm = SpatialArm.from_urdf(text, tip=tip, damping=0.0, friction=0.0)
+        model = pin.buildModelFromXML(text)
+        data, worst, summed = model.createData(), 0.0, 0.0
         for _ in range(1000 if bench.quick else 100_000):
             q, v, a = random.uniform(-3.0, 3.0, (3, arm.n))
             ours = dynamics.computed_torque(arm.links, dynamics.joints(q, v, q, v, a))
             theirs = pin.rnea(model, data, q, v, a)
-            worst = max(worst, float(np.abs(ours - theirs).max() / np.abs(theirs).max()))
-        bench.result(f"tau_rel_error_vs_pinocchio_{arm.n}r", worst, "", f"{name}, floor 1e-14")
+            inertia, bias = dynamics.inertia_and_bias(arm.links, q, v)
+            off = float(np.abs(ours - theirs).max())
+            worst = max(worst, off / float(np.abs(theirs).max()))
+            sizes = np.abs(inertia) @ np.abs(a) + np.abs(bias)
+            summed = max(summed, off / float(sizes.max()))
+        rows.append((name, arm.n, worst, summed))
+        if name in ("six", "seven"):
+            key = f"tau_rel_error_vs_pinocchio_{arm.n}r"
+            bench.result(key, worst, "", f"{name}, floor 1e-14")
+    bench.table(
+        "tau of URDF arms against pinocchio: largest difference",
+        ("arm", "n", "of the largest torque", "of the largest sum of sizes"),
+        rows,
+    )
 
 
 @njit(cache=True)
@@ -215,6 +244,35 @@ def vote_times(bench: Bench, arm: SerialArm, key: str = "") -> None:
     bench.result(f"tick_p99_us{key}", rows[0][3], "us", rows[0][0])
 
 
+def footprint(bench: Bench) -> None:
+    """Memory of the controller of seven joints: the node, the supervisor, four processors."""
+    from ament_index_python.packages import get_package_prefix
+
+    program = Path(get_package_prefix("ft_controller"), "lib", "ft_controller")
+    parameters = {"robot": "seven", "robots_folder": str(ROBOTS)}
+    given = [word for item in parameters.items() for word in ("-p", "{}:={}".format(*item))]
+    node = psutil.Popen(
+        [sys.executable, program / "ft_controller_node", "--ros-args", *given],
+        env={**os.environ, "ROS_DOMAIN_ID": "99"},
+    )
+    try:
+        end = time.monotonic() + 180.0
+        family: list[psutil.Process] = []
+        while sum(p.name().startswith("ft_processor") for p in family) < 4:
+            if time.monotonic() > end or node.poll() is not None:
+                raise RuntimeError("the controller did not come up")
+            time.sleep(0.5)
+            family = node.children(recursive=True)
+        time.sleep(5.0)
+        rows = [(p.name(), 1e-6 * p.memory_full_info().pss) for p in [node, *family]]
+    finally:
+        node.terminate()
+        node.wait(20.0)
+    bench.table("proportional set size [MB]", ("process", "MB"), rows)
+    total = sum(size for _, size in rows)
+    bench.result("ft_pss_mb", total, "MB", "node and processors, seven joints, floor 150")
+
+
 # ---------------------------------------------------------------------- simulation time
 
 
@@ -267,6 +325,58 @@ def tracking(bench: Bench) -> None:
         rows,
     )
     bench.result("tracking_rms_onefault_rad", worst, "rad", "equal to that without faults")
+
+
+def stop_sag(bench: Bench) -> None:
+    """How far a stopped arm sinks in 10 s with one processor left, in simulated time."""
+    rows, worst = [], 0.0
+    for name in ("six", "seven"):
+        for error in (0.0, 0.05):
+            sag, kept = sag_of(spatial_arm(name), error)
+            rows.append((name, f"{100 * error:g} %", 1e3 * sag, "yes" if kept else "NO"))
+            if error == 0.0:
+                worst = max(worst, sag if kept else math.inf)
+    bench.table(
+        "stopped on its way with one processor left: sag in 10 s",
+        ("arm", "model error", "largest [mrad]", "kept up"),
+        rows,
+    )
+    bench.result("stop_sag_rad", worst, "rad", "six and seven, one processor left, floor 1e-3")
+
+
+def sag_of(arm: SpatialArm, error: float) -> tuple[float, bool]:
+    """Largest motion of a joint within 10 s of rest [rad], and whether the arm was kept up."""
+    limits = replace(
+        Limits.of(arm, arm.effort), lower=arm.lower, upper=arm.upper, speed=arm.speed, hold=1.0
+    )
+    period, start = 0.01, np.full(arm.n, 0.5)
+    plant = Plant(arm.perturbed(1, error), q=start, lower=arm.lower, upper=arm.upper)
+    with ReplicaGroup(arm, limits=limits, restart=False, restart_stalled=0.0) as group:
+
+        def send(tick: Tick) -> None:
+            plant.step(tick.torque, period)
+
+        loop = SteppedLoop(group, 1.0 / period, send, lambda _: None)
+        loop.start()
+
+        def run(seconds: float) -> float:
+            begin, farthest = plant.q.copy(), 0.0
+            for _ in range(round(seconds / period)):
+                loop.measured(*plant.measure())
+                farthest = max(farthest, float(np.abs(plant.q - begin).max()))
+            return farthest
+
+        run(1.0)
+        loop.follower.follow(Trajectory.through([0.0, 2.0], [start, start + 0.6]))
+        run(0.5)
+        group.inject(Fault((0, 1, 3), "sigkill"), loop.now())
+        while group.working_set != 0b0100:
+            run(period)
+            time.sleep(0.002)
+        group.safety.stop(loop.now())
+        run(2.0)
+        sag = run(10.0)
+        return sag, group.safety.kept_up and group.unverified
 
 
 # ---------------------------------------------------------------------- campaign
@@ -393,10 +503,9 @@ def campaign(bench: Bench, arm: SerialArm | None = None, key: str = "") -> None:
         # The paper's controllers, for what their comparison does not see.
         for controller in ("high_tolerance", "lower_tolerance"):
             group.set_controller(controller)
-            key = f"wrong element, {controller}"
-            others[key] = Count()
+            count = others[f"wrong element, {controller}"] = Count()
             for _ in range(max(20, each // 4)):
-                trial(work, "wrong_element", others[key])
+                trial(work, "wrong_element", count)
         group.set_controller("echo")
     total = sum(c.injected for c in counts.values())
     rows = []

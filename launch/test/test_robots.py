@@ -72,14 +72,27 @@ def test_the_frames_of_all_nodes_have_their_place():
 @pytest.mark.parametrize(
     ("off", "robots"),
     [
-        ("cuik", ["world", "arm", "delta_base", "base", "tower"]),
-        ("demo_arm", ["world", "linkage", "arm", "delta_base", "base", "tower"]),
-        ("hier", ["world", "linkage", "demo_arm", "arm", "delta_base", "base"]),
+        ("cuik", ["world", "planar", "delta_base", "base", "tower"]),
+        ("demo_arm", ["world", "linkage", "planar", "delta_base", "base", "tower"]),
+        ("hier", ["world", "linkage", "demo_arm", "planar", "delta_base", "base"]),
     ],
 )
 def test_the_robots_of_systems_that_are_off_are_not_shown(off, robots):
     _, shown = frames_of(**{off: "false"})
     assert list(shown["robots"]) == robots
+
+
+@pytest.mark.parametrize("robot", ["six", "seven", "/somewhere/arm.urdf"])
+def test_the_arm_that_is_driven_is_the_one_that_is_shown(robot):
+    plan = load_launch_file(LAUNCH / "full_stack.launch.xml", {"robot": robot})
+    for spec in plan.processes:
+        given = {}
+        for values in spec.ros.parameters:
+            given.update(values if isinstance(values, dict) else {})
+        if spec.label in ("ft_controller", "arm_simulator"):
+            assert given["robot"] == robot
+        if spec.label == "robot_states":
+            assert robot in given["robots"] and "planar" not in given["robots"]
 
 
 @pytest.mark.parametrize("name", URDFS)
@@ -97,7 +110,7 @@ def test_every_robot_can_be_seen(name):
 def test_the_planar_arm_is_the_one_that_is_controlled():
     parameters = yaml.safe_load((LAUNCH / "config" / "ft.yaml").read_text())["/**"]
     arm = parameters["ros__parameters"]
-    urdf = URDFS["arm"]
+    urdf = URDFS["planar"]
     joints = [joint for joint in urdf.joints.values() if joint.moves]
     assert [joint.name for joint in joints] == arm["joints"]
     assert [joint.lower for joint in joints] == arm["lower"]

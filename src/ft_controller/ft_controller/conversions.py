@@ -46,17 +46,20 @@ def joint_index(joints: Sequence[str], name: str, field: str = "joint") -> int:
 
 
 def joint_values(joints: Sequence[str], names: Sequence[str], field: str, values: Any) -> Array:
-    """Values of a message in the order of ``joints``; all of them must be there."""
+    """Values of a message in the order of ``joints``; all of them must be there.
+
+    What it says of other joints is not looked at: a broadcaster says NaN where it knows nothing.
+    """
     if len(values) != len(names):
         raise ArmError(field, f"has {len(values)} values for {len(names)} names")
-    array = checks.finite(field, np.array(values, dtype=np.float64))
+    array = np.array(values, dtype=np.float64)
     if list(names) == list(joints):
-        return array
+        return checks.finite(field, array)
     where = {name: i for i, name in enumerate(names)}
     missing = [name for name in joints if name not in where]
     if missing:
         raise ArmError("name", f"joint {missing[0]!r} is missing")
-    return array[[where[name] for name in joints]]
+    return checks.finite(field, array[[where[name] for name in joints]])
 
 
 def age_of(stamp: Any, clock: float, tolerance: float, required: bool) -> float:

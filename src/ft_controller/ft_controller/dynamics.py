@@ -33,6 +33,7 @@ from ft_controller.records import Array, Flags, Records, record
 __all__ = [
     "JOINT",
     "acceleration",
+    "add_friction",
     "commanded",
     "computed_torque",
     "energy",
@@ -89,13 +90,26 @@ def _make_work(links: Any) -> Any:
 
 
 def outer_sums(links: Records, q: Array, qdot: Array, work: Records) -> None:
-    """Everything that the rows share: the outer links as one body, and N + G + V qdot."""
+    """Everything that the rows share: the outer links as one body, and N + G.
+
+    Of a planar arm also V qdot; see :func:`add_friction`.
+    """
     _kind(links).outer_sums(links, q, qdot, work)
 
 
 @overload(outer_sums, strict=False)
 def _outer_sums(links: Any, q: Any, qdot: Any, work: Any) -> Any:
     return _kind(links).outer_sums.py_func
+
+
+def add_friction(links: Records, speed: Array, work: Records) -> None:
+    """Add to N + G the friction at given speeds, shape (n,), where it is not in it already."""
+    _kind(links).add_friction(links, speed, work)
+
+
+@overload(add_friction, strict=False)
+def _add_friction(links: Any, speed: Any, work: Any) -> Any:
+    return _kind(links).add_friction.py_func
 
 
 def _element(work: Records, i: int, j: int) -> float:
@@ -155,6 +169,7 @@ def inertia_and_bias(links: Records, q: Array, qdot: Array) -> tuple[Array, Arra
     n = q.size
     work = make_work(links)
     outer_sums(links, q, qdot, work)
+    add_friction(links, qdot, work)
     inertia = np.empty((n, n))
     for i in range(n):
         inertia_row(work, i, inertia[i])
@@ -167,6 +182,7 @@ def computed_torque(links: Records, joints: Records) -> Array:
     n = joints.size
     work = make_work(links)
     outer_sums(links, joints["q"], joints["qdot"], work)
+    add_friction(links, joints["qdot_d"], work)
     commanded(joints, work)
     row = np.empty(n)
     tau = np.zeros(n)

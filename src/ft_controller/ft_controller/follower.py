@@ -120,11 +120,14 @@ class Follower:
 
     Attributes:
         entry: How motions are entered; may be set between ticks.
+        halted: Whether the arm is to come to rest on its way and stay there; may be set between
+            ticks. The motion goes on when it is not any more.
         lag: Time from a measurement to the effect of its torque [s].
     """
 
     def __init__(self, n: int, entry: Entry | None = None) -> None:
         self.entry = entry or Entry()
+        self.halted = False
         self.lag = 0.0
         self._n = n
         self._next: _Order | None = None
@@ -300,7 +303,7 @@ class Follower:
             offset = np.array([desired[0] - start[0], desired[1]])
         if np.abs(offset).max() < 1e-9:
             offset = np.zeros((2, self._n))
-        rate, bounds = 1.0 if near else 0.0, self._limits(offset)
+        rate, bounds = 1.0 if near and not self.halted else 0.0, self._limits(offset)
         proposal = _Motion(trajectory, now_ns, began, x, rate, offset, bounds, desired)
         self._advance(proposal, 1e-9 * (now_ns - began))
         return proposal
@@ -314,7 +317,7 @@ class Follower:
             calm = np.abs(offset[1]) <= self._pace * self.entry.speed
             proposal.bounds = np.where(calm, self._acceleration, proposal.bounds)
             _take_down(offset, push, proposal.bounds, self._pace * self.entry.speed, dt)
-        full = 0.0 if proposal.halting else self._pace
+        full = 0.0 if self.halted or proposal.halting else self._pace
         if rate < 1.0 or full < 1.0:
             near = np.abs(offset[0]).max() <= _NEAR and np.abs(offset[1]).max() <= _NEAR_SPEED
             if near or rate > full:

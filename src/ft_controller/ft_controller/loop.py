@@ -26,6 +26,7 @@ from ft_controller.atomics import sleep_until
 from ft_controller.errors import ReplicaError
 from ft_controller.explain import Processor
 from ft_controller.follower import Entry, Follower
+from ft_controller.integral import Integral
 from ft_controller.motion_watch import MotionWatch
 from ft_controller.records import Array, Flags
 from ft_controller.replica_group import ReplicaGroup, Tick
@@ -43,7 +44,7 @@ T = TypeVar("T")
 _LAST_WORDS = 10
 #: Joints that are slower than this count as at rest when an arm is taken over again [rad/s].
 _CALM = 0.5
-#: A stopped arm that is farther from its motion rests where it is, not where it should be [rad].
+#: A stopped arm that is farther from its motion rests where it is, not on its way [rad].
 _ASTRAY = 0.1
 #: The feedback is stable with some margin if K_D times the lag is no more than this. The longest
 #: lag counts, and is forgotten at a rate of so many seconds per second.
@@ -70,6 +71,8 @@ class Snapshot:
 
     state: State
     reason: str
+    kept_up: bool
+    brake: bool
     controller: str
     reconfiguration: str
     degraded: bool
@@ -98,6 +101,7 @@ class ControlLoop:
     Attributes:
         group: The replica group.
         follower: Where the arm should be; may be asked and told to follow from any thread.
+        integral: Integral action; may be set between ticks.
         clock: The time of motions [ns]: that of this machine, unless it is set to another one.
         ticked: Called at the end of each tick in the thread of the loop: positions, velocities,
             and whether they are measurements of now.
@@ -118,6 +122,7 @@ class ControlLoop:
         *,
         entry: Entry | None = None,
         watch: MotionWatch | None = None,
+        integral: Integral | None = None,
         recover_after: float = 0.0,
     ) -> None:
         """Prepare the loop.
@@ -134,6 +139,7 @@ class ControlLoop:
             entry: How motions are entered from where the arm is. What counts as a pause is said by
                 the limits of the group.
             watch: Finds joints that do not do what they are told.
+            integral: Integral action; default: none.
             recover_after: After a stop for want of joint states, of answers or of time, take the
                 arm over again when that much more time was well than not; 0: wait for a reset [s].
         """
@@ -149,10 +155,11 @@ class ControlLoop:
         self.follower = Follower(group.arm.n)
         self.enter_by(entry or Entry())
         self._watch = watch or MotionWatch(group.arm)
+        self.integral = integral or Integral(group.arm)
         self._frozen: tuple[int, float] | None = None  # a joint, and where it is stuck
         self._looked: tuple[int, int] = (0, 0)  # time and measurement of the last tick
+        self._integrated = 0  # time of the last tick
         self._silent = 0
-        self._halting = False
         self._lag, self._given = 0.0, self._time_ns()
         self._recover_ns = int(1e9 * checks.within("recover_after", recover_after, 0.0, 3600.0))
         self._well = self._ticked = 0  # time of late that was well, time of the last tick [ns]
@@ -315,7 +322,7 @@ class ControlLoop:
             qdot,
             self._desired[0],
             self._desired[1],
-            self._desired[2],
+            self._acceleration(now, latest, fresh),
             1e-9 * (now - self._start_ns),
             fresh,
             next_due,
@@ -340,10 +347,11 @@ class ControlLoop:
         group, (last, number) = self.group, self._looked
         self._looked = (now, latest.number)
         braked = group.safety.needs_brakes
-        if group.safety.keeps_up and (braked or not self._halting):
-            self.follower.follow(self._halt(latest, braked))
-        self._halting = group.safety.keeps_up
         controlled = self.driving or group.safety.kept_up
+        if group.safety.keeps_up and (braked or self._astray(latest.q)):
+            self.follower.follow(self._rest(latest))
+            controlled = False
+        self.follower.halted = group.safety.keeps_up
         self._desired = self.follower.propose(latest.motion_ns, latest.q, latest.qdot, controlled)
         if group.safety.state == State.IDLE or braked:
             self._watch.forget()
@@ -367,18 +375,34 @@ class ControlLoop:
             self._frozen = None
         return self._frozen is None
 
-    def _halt(self, latest: _Measurement, braked: bool) -> Trajectory:
-        """Rest where the motion ends if it brakes from now on, within the limits.
+    def _acceleration(self, now: int, latest: _Measurement | None, fresh: bool) -> Array:
+        """Desired acceleration of this tick with the integral term, shape (n,) [rad/s^2]."""
+        safety, integral = self.group.safety, self.integral
+        dt, self._integrated = now - self._integrated, now
+        if not integral.ki.any():
+            return self._desired[2]
+        if safety.state == State.IDLE or safety.needs_brakes:
+            integral.forget()
+        elif latest is not None and fresh and (self.driving or safety.kept_up):
+            full = np.abs(safety.torque) >= safety.limits.torque
+            integral.add(
+                self._desired[0] - latest.q,
+                1e-9 * min(dt, self._pause_ns),
+                full | self.group.locked,
+            )
+        # The gains of a late loop are weaker, that of the integral by the same ratio cubed.
+        return self._desired[2] + integral.term * self.group.softness**3
 
-        The motion, not the arm: what the model does not know keeps them apart, and the torque that
-        is needed for it with them. After brakes, or far from its motion, the arm begins anew.
-        """
-        limits, entry = self.group.safety.limits, self.follower.entry
-        q, qdot, _ = self.follower.desired
-        if braked or np.abs(q - latest.q).max() > _ASTRAY:
-            q, qdot = latest.q, latest.qdot
-        way = 0.5 * qdot * np.abs(qdot) / entry.acceleration
-        return Trajectory.rest(np.clip(q + way, limits.lower, limits.upper))
+    def _astray(self, q: Array) -> bool:
+        """Whether an arm that is stopped from now on is too far from its motion to rest on it."""
+        off = np.where(self.group.locked, 0.0, np.abs(self.follower.desired[0] - q))
+        return not self.follower.halted and bool(off.max() > _ASTRAY)
+
+    def _rest(self, latest: _Measurement) -> Trajectory:
+        """Rest where the arm is when it has braked, within the limits."""
+        limits, qdot = self.group.safety.limits, latest.qdot
+        way = 0.5 * qdot * np.abs(qdot) / self.follower.entry.acceleration
+        return Trajectory.rest(np.clip(latest.q + way, limits.lower, limits.upper))
 
     def _mind_the_lag(self, given: int, latest: _Measurement) -> None:
         """Weaken the feedback while ticks are long: by old measurements it would push.
@@ -439,6 +463,8 @@ class ControlLoop:
         return Snapshot(
             state=tick.state,
             reason=group.reason(),
+            kept_up=group.safety.kept_up,
+            brake=group.safety.needs_brakes,
             controller=group.controller,
             reconfiguration=group.reconfiguration,
             degraded=group.degraded,

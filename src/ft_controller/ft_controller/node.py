@@ -126,6 +126,7 @@ class FtController(KinNode[FtParameters]):
             self._loop_failed,
             entry=now.entry(),
             watch=now.motion_watch(),
+            integral=now.integral(),
             recover_after=_RECOVERY if now.recover_from_starvation else 0.0,
         )
         if now.pace == "clock":
@@ -328,11 +329,9 @@ class FtController(KinNode[FtParameters]):
 
     def _show(self, snapshot: Snapshot) -> None:
         previous, self._snapshot = self._snapshot, snapshot
-        group = self.group
-        braked = group is not None and group.safety.needs_brakes
-        if braked or self._braked:  # repeated while it is needed, and taken back once
-            self._brakes.publish(Bool(data=braked))
-        self._braked = braked
+        if snapshot.brake or self._braked:  # repeated while it is needed, and taken back once
+            self._brakes.publish(Bool(data=snapshot.brake))
+        self._braked = snapshot.brake
         stamp = self.get_clock().now().to_msg()
         self._status.publish(conversions.status_message(snapshot, self.parameters.names, stamp))
         if previous is None or previous.state != snapshot.state:
@@ -362,7 +361,7 @@ class FtController(KinNode[FtParameters]):
             return
         points = loop.group.arm.points(loop.follower.desired[0])
         stamp = self.get_clock().now().to_msg()
-        self._desired.publish(arm_marker(points, DESIRED, self.parameters.frame, stamp))
+        self._desired.publish(arm_marker(points, DESIRED, self.parameters.base_frame, stamp))
 
     def _diagnose(self) -> None:
         s, loop = self._snapshot, self.control

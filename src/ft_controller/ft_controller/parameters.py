@@ -13,6 +13,7 @@ import numpy as np
 from ft_controller.arm import Arm
 from ft_controller.controllers import CONTROLLERS
 from ft_controller.follower import Entry
+from ft_controller.integral import Integral
 from ft_controller.limits import Limits
 from ft_controller.loop import ControlLoop
 from ft_controller.motion_watch import MotionWatch
@@ -45,11 +46,11 @@ _STRONG = 1e4
 
 @lru_cache(maxsize=4)
 def _spatial(
-    file: str, base: str, tip: str, held: tuple[str, ...], gravity: tuple[float, ...]
+    file: Path, base: str, tip: str, held: tuple[str, ...], gravity: tuple[float, ...]
 ) -> SpatialArm:
     """The arm of a URDF file; it is asked for often, and read once."""
     try:
-        return SpatialArm.from_urdf(Path(file), base=base, tip=tip, held=held, gravity=gravity)
+        return SpatialArm.from_urdf(file, base=base, tip=tip, held=held, gravity=gravity)
     except KinError as error:
         raise InvalidInput("robot", str(error)) from None
 
@@ -86,10 +87,18 @@ class ArmParameters(ParameterSet):
     gravity: float = _fixed(0.0, "gravity along -y of the base [m/s^2]", -100.0, 100.0)
     lower: tuple[float, ...] = _fixed((-3.1, -2.8, -2.8, -2.8), "lower position limits [rad]")
     upper: tuple[float, ...] = _fixed((3.1, 2.8, 2.8, 2.8), "upper position limits [rad]")
-    frame: str = _fixed("arm_base", "frame of the markers")
+    payload_mass: float = _live(0.0, "mass at the tip [kg]", 0.0, 1000.0)
+    payload_com: tuple[float, ...] = _live(
+        (0.0, 0.0, 0.0), "its centre in the frame of a spatial arm's tip [m]", -10.0, 10.0
+    )
+    frame: str = _fixed(
+        "arm_base", "frame of the markers; of a spatial arm its first link, with the same prefix"
+    )
 
     def check(self) -> None:
         """Refuse arrays that do not fit together."""
+        if len(self.payload_com) != 3:
+            raise InvalidInput("payload_com", f"needs 3 values, got {len(self.payload_com)}")
         if self.robot != "planar":
             self.arm()
             return
@@ -108,28 +117,56 @@ class ArmParameters(ParameterSet):
     def arm(self) -> Arm | SpatialArm:
         """The arm of these parameters."""
         if self.robot != "planar":
-            named = self.robots_folder and "/" not in self.robot
-            file = f"{self.robots_folder}/{self.robot}.urdf" if named else self.robot
-            return _spatial(
-                file, self.base_link, self.tip_link, self.held_joints, self.gravity_vector
-            )
+            return self.spatial
         return Arm.of(
             self.mass, self.length, self.com, self.inertia, list(self.friction), self.gravity
         )
 
     @property
+    def file(self) -> Path:
+        """The URDF of a spatial arm."""
+        named = self.robots_folder and not self.robot.endswith(".urdf")
+        return Path(f"{self.robots_folder}/{self.robot}.urdf" if named else self.robot)
+
+    @property
+    def spatial(self) -> SpatialArm:
+        """The spatial arm of the URDF."""
+        return _spatial(
+            self.file, self.base_link, self.tip_link, self.held_joints, self.gravity_vector
+        )
+
+    def loaded_arm(self) -> Arm | SpatialArm:
+        """The arm with its payload."""
+        arm = self.arm()
+        if isinstance(arm, SpatialArm):
+            return arm.loaded(self.payload_mass, self.payload_com)
+        return arm.loaded(self.payload_mass)
+
+    def same_payload(self, other: ArmParameters) -> bool:
+        """Whether another set of parameters has the same payload."""
+        return (self.payload_mass, self.payload_com) == (other.payload_mass, other.payload_com)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the joints, base first."""
-        arm = self.arm()
-        return arm.joints if isinstance(arm, SpatialArm) else self.joints
+        if self.robot == "planar":  # asked for with every message: no arm is made for it
+            return self.joints
+        return self.spatial.joints
+
+    @property
+    def base_frame(self) -> str:
+        """Frame in which the arm is drawn."""
+        if self.robot == "planar":
+            return self.frame
+        prefix, slash, _ = self.frame.rpartition("/")
+        return prefix + slash + self.spatial.base
 
     @property
     def positions(self) -> tuple[Array, Array]:
         """Lower and upper position limits, each of shape (n,) [rad or m]."""
-        arm = self.arm()
-        if isinstance(arm, SpatialArm):
-            return arm.lower, arm.upper
-        return np.array(self.lower), np.array(self.upper)
+        if self.robot == "planar":
+            return np.array(self.lower), np.array(self.upper)
+        return self.spatial.lower, self.spatial.upper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,6 +199,12 @@ class FtParameters(ArmParameters):
     kd: tuple[float, ...] = _live(
         (20.0,), "gain of the velocity error, one or one for each joint [1/s]", 0.0
     )
+    ki: tuple[float, ...] = _live(
+        (0.0,), "gain of the integral of the position error, as kp; 0: off [1/s^3]", 0.0
+    )
+    integral_limit: float = _live(
+        5.0, "largest acceleration of the integral action [rad/s^2]", 0.0, 1e6
+    )
     torque_limit: tuple[float, ...] = _fixed(
         (1500.0, 750.0, 300.0, 75.0), "torques are cut to this [N m]"
     )
@@ -183,10 +226,6 @@ class FtParameters(ArmParameters):
         "a longer time without control is a pause: the motion goes on from where the arm is [s]",
         0.001,
         10.0,
-    )
-    payload_mass: float = _live(0.0, "mass at the tip [kg]", 0.0, 1000.0)
-    payload_com: tuple[float, ...] = _live(
-        (0.0, 0.0, 0.0), "its centre in the frame of a spatial arm's tip [m]", -10.0, 10.0
     )
     following_error: tuple[float, ...] = _fixed(
         (0.3,),
@@ -276,20 +315,12 @@ class FtParameters(ArmParameters):
         """Refuse arrays that do not fit together."""
         super().check()
         n = self.arm().n
-        for name in ("kp", "kd", "following_error", "path_tolerance", "goal_tolerance"):
+        several = ("kp", "kd", "ki", "following_error", "path_tolerance", "goal_tolerance")
+        for name in several:
             if len(getattr(self, name)) not in (1, n):
                 raise InvalidInput(name, f"needs one value or {n}")
         if self.robot == "planar" and (len(self.torque_limit) != n or min(self.torque_limit) <= 0):
             raise InvalidInput("torque_limit", f"needs {n} positive values")
-        if len(self.payload_com) != 3:
-            raise InvalidInput("payload_com", f"needs 3 values, got {len(self.payload_com)}")
-
-    def loaded_arm(self) -> Arm | SpatialArm:
-        """The arm with its payload."""
-        arm = self.arm()
-        if isinstance(arm, SpatialArm):
-            return arm.loaded(self.payload_mass, self.payload_com)
-        return arm.loaded(self.payload_mass)
 
     def limits(self, lower: Array, upper: Array) -> Limits:
         """What the safety supervisor lets pass."""
@@ -345,6 +376,10 @@ class FtParameters(ArmParameters):
             standstill = np.maximum(standstill, 0.1 * strength / arm.own_inertia)
         return MotionWatch(arm, self.following_error, self.frozen_motion, standstill)
 
+    def integral(self) -> Integral:
+        """Integral action of the control law."""
+        return Integral(self.arm(), self.ki, self.integral_limit)
+
     def tolerances(self) -> Tolerances:
         """What ends a goal that says nothing else."""
         arm = self.arm()
@@ -359,12 +394,13 @@ class FtParameters(ArmParameters):
         """Have a control loop use what has changed; between two ticks."""
         group = loop.group
         group.set_gains(self.kp, self.kd)
+        loop.integral.ki, loop.integral.limit = group.arm.each("ki", self.ki), self.integral_limit
         limits = group.safety.limits
         group.safety.limits = self.limits(limits.lower, limits.upper)
         loop.enter_by(self.entry())
         if (old.controller, old.reconfiguration) != (self.controller, self.reconfiguration):
             group.set_controller(self.controller, self.reconfiguration)
-        if (old.payload_mass, old.payload_com) != (self.payload_mass, self.payload_com):
+        if not self.same_payload(old):
             group.set_arm(self.loaded_arm())
 
     def entry(self) -> Entry:
@@ -379,6 +415,11 @@ class SimulatorParameters(ArmParameters):
     """Parameters of the node."""
 
     rate: float = _fixed(500.0, "joint states per second [Hz]", 1.0, 10000.0)
+    engine: str = _fixed(
+        "builtin",
+        "what moves a spatial arm: the equations of this package, or MuJoCo (extra mujoco)",
+        choices=("builtin", "mujoco"),
+    )
     start: tuple[float, ...] = _fixed(
         (), "positions at the start; empty: 0.3, 0.4, 0.5, 0.6, of spatial arms zero [rad]"
     )
@@ -415,12 +456,18 @@ class SimulatorParameters(ArmParameters):
     def check(self) -> None:
         """Refuse a start that does not fit."""
         super().check()
+        if self.engine == "mujoco" and self.robot == "planar":
+            raise InvalidInput("engine", "mujoco needs the URDF of a robot, not planar")
         n, (lower, upper) = self.arm().n, self.positions
         if len(self.begin) != n:
             raise InvalidInput("start", f"needs {n} values")
         for low, q, high in zip(lower, self.begin, upper, strict=True):
             if not low <= q <= high:
                 raise InvalidInput("start", f"{q:g} is out of the limits {low:g} to {high:g}")
+
+    def true_arm(self) -> Arm | SpatialArm:
+        """The arm with its payload as it is, not as the controller believes it to be."""
+        return self.loaded_arm().perturbed(self.seed, self.model_error)
 
     @property
     def begin(self) -> tuple[float, ...]:

@@ -18,6 +18,7 @@ from ft_controller.records import Array, Records, record
 __all__ = [
     "LINK",
     "WORK",
+    "add_friction",
     "element",
     "end_effector",
     "jacobian",
@@ -97,6 +98,11 @@ def outer_sums(links: Records, q: Array, qdot: Array, work: Records) -> None:
         work[i].sy = sy
         work[i].inertia = inertia
         work[i].bias = moment + links[i].friction * qdot[i]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def add_friction(links: Records, speed: Array, work: Records) -> None:
+    """Nothing: V qdot is part of N in equation (2), and so of :func:`outer_sums`."""
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -38,7 +38,7 @@ class _Joints(NamedTuple):
 
 
 class Plant:
-    """A planar arm that can be pushed, measured, limited and jammed.
+    """An arm that can be pushed, measured, limited and jammed.
 
     Attributes:
         q: True positions, shape (n,) [rad].
@@ -86,6 +86,10 @@ class Plant:
         self._random = np.random.default_rng(seed)
         self._substep = checks.within("substep", substep, 1e-6, 0.1)
 
+    def set_arm(self, arm: SerialArm) -> None:
+        """Go on with other parameters, as those of an arm with a payload."""
+        self.arm = arm
+
     def set_limits(self, lower: ArrayLike, upper: ArrayLike) -> None:
         """Change the joint limits; a joint that is outside is stopped, and may only come back."""
         n = self.arm.n
@@ -115,13 +119,17 @@ class Plant:
                 of an arm that falls are gripped: damping alone would let it sink.
         """
         tau = self.arm.vector("tau", tau)
-        links = self.arm.links
         if braking is not None and self.arm.falls and np.abs(self.qdot).max() < _GRIP:
             self.qdot[:] = 0.0
             return
-        if braking is not None:
+        brakes = np.zeros(self.arm.n) if braking is None else self.arm.vector("braking", braking)
+        self._move(tau, dt, brakes)
+
+    def _move(self, tau: Array, dt: float, braking: Array) -> None:
+        links = self.arm.links
+        if braking.any():
             links = links.copy()
-            links["friction"] += self.arm.vector("braking", braking)
+            links["friction"] += braking
         steps = max(1, math.ceil(checks.within("dt", dt, 0.0, 10.0) / self._substep - 1e-9))
         joints = _Joints(self.q, self.qdot, self.locked, self.lower, self.upper, self.stopped)
         _integrate(links, joints, tau, dt / steps, steps)

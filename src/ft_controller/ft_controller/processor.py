@@ -23,6 +23,7 @@ from ft_controller.atomics import fence, load_acquire, now_ns, pause, sleep_unti
 from ft_controller.controllers import Controller, compared_size, data_size, redundant
 from ft_controller.dynamics import (
     JOINT,
+    add_friction,
     commanded,
     inertia_row,
     make_work,
@@ -127,6 +128,7 @@ def _compute(own: Private) -> int:
     n = joints.size
     nn = n * n
     outer_sums(own.links, joints["q"], joints["qdot"], work)
+    add_friction(own.links, joints["qdot_d"], work)
     commanded(joints, work)
     for i in range(n):
         data[nn + i] = work[i].bias

@@ -80,6 +80,7 @@ class ReplicaGroup:
         layout: Of the shared memory.
         timing: Deadlines; change them with :meth:`set_timing`.
         safety: The safety supervisor.
+        softness: By what K_D is weakened, shape (n,); see :meth:`weaken`.
         processes: The processes.
     """
 
@@ -372,6 +373,7 @@ class ReplicaGroup:
         """Change the gains from the next tick on."""
         self._gains = self.arm.each("kp", kp, signed=False), self.arm.each("kd", kd, signed=False)
         self._joints["kp"], self._joints["kd"] = self._gains
+        self.softness = np.ones(self.arm.n)
 
     def set_arm(self, arm: SerialArm) -> None:
         """Use another model of the arm, with another payload for instance, as soon as possible.
@@ -391,7 +393,7 @@ class ReplicaGroup:
         are small enough are used as they are.
         """
         kp, kd = self._gains
-        factor = np.minimum(1.0, largest / np.maximum(kd, 1e-12))
+        factor = self.softness = np.minimum(1.0, largest / np.maximum(kd, 1e-12))
         self._joints["kp"], self._joints["kd"] = factor * factor * kp, factor * kd
 
     def set_timing(self, timing: Timing) -> None:

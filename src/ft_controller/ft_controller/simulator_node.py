@@ -18,6 +18,7 @@ from ft_controller.errors import ArmError
 from ft_controller.exclusive_publisher import ExclusivePublisher
 from ft_controller.limits import Limits
 from ft_controller.markers import ACTUAL, arm_marker
+from ft_controller.mujoco_plant import MujocoPlant
 from ft_controller.parameters import SimulatorParameters
 from ft_controller.plant import Plant
 from ft_controller.scheduling import SIMULATOR, raise_thread
@@ -54,15 +55,24 @@ class ArmSimulator(KinNode[SimulatorParameters]):
 
     def _new_plant(self) -> Plant:
         now = self.parameters
-        return Plant(
-            now.arm().perturbed(now.seed, now.model_error),
-            q=now.begin,
-            lower=now.positions[0],
-            upper=now.positions[1],
-            position_noise=now.position_noise,
-            velocity_noise=now.velocity_noise,
-            seed=now.seed,
-        )
+        options: dict[str, Any] = {
+            "q": now.begin,
+            "lower": now.positions[0],
+            "upper": now.positions[1],
+            "position_noise": now.position_noise,
+            "velocity_noise": now.velocity_noise,
+            "seed": now.seed,
+        }
+        if now.engine == "mujoco":
+            return MujocoPlant(now.file, now.spatial, now.true_arm(), **options)
+        return Plant(now.true_arm(), **options)
+
+    def parameters_changed(self, old: SimulatorParameters, new: SimulatorParameters) -> None:
+        """Take a payload, or put it down, while the arm moves."""
+        plant = getattr(self, "plant", None)  # there is none before the node is configured
+        if plant is not None and not new.same_payload(old):
+            with self._guard_plant:
+                plant.set_arm(new.true_arm())
 
     def configure(self) -> None:
         """Put the arm at its start, offer the services."""
@@ -181,7 +191,7 @@ class ArmSimulator(KinNode[SimulatorParameters]):
         with self._guard_plant:
             points = self.plant.arm.points(self.plant.q)
         stamp = self.get_clock().now().to_msg()
-        self._markers.publish(arm_marker(points, ACTUAL, self.parameters.frame, stamp))
+        self._markers.publish(arm_marker(points, ACTUAL, self.parameters.base_frame, stamp))
 
 
 def main() -> None:

@@ -9,7 +9,11 @@ the base. One pass inwards joins the bodies j >= i to one (the composite bodies 
     momentum at unit rate of joint j:  l_j = u_j x s_j, h_j = J_j u_j  (turns)
                                        l_j = m_j u_j,   h_j = s_j x u_j  (slides)
     M_ij = u_i . (h_j + (p_j - p_i) x l_j)  for i <= j where i turns;  u_i . l_j  where it slides
-    N_i + G_i = u_i . N_i (turns),  u_i . F_i (slides);  then friction
+    N_i + G_i = u_i . N_i (turns),  u_i . F_i (slides)
+
+Friction is added apart. The control law takes that of the desired speeds: a light wrist with much
+friction comes to its speed within a millisecond or two, and what a slower loop gives it for its
+measured speed would drive it on.
 
 So a row costs O(n) after the passes, and gives the same bits whoever computes it: a fixed order of
 summation, no fast-math.
@@ -23,7 +27,16 @@ from numba import njit
 
 from ft_controller.records import Array, Record, Records, record
 
-__all__ = ["CREEP", "LINK", "MAX_JOINTS", "WORK", "element", "outer_sums", "potential"]
+__all__ = [
+    "CREEP",
+    "LINK",
+    "MAX_JOINTS",
+    "WORK",
+    "add_friction",
+    "element",
+    "outer_sums",
+    "potential",
+]
 
 MAX_JOINTS = 16
 """Joints of a spatial arm."""
@@ -175,7 +188,7 @@ def _point_inertia(mass: float, c: Three, a: Three) -> Three:
 
 @njit(cache=True, nogil=True, inline="never")
 def outer_sums(links: Records, q: Array, qdot: Array, work: Records) -> None:
-    """Everything that the rows share: the composite bodies, and N + G + friction.
+    """Everything that the rows share: the composite bodies, and N + G.
 
     Args:
         links: The arm, shape (n,), of ``LINK``.
@@ -218,9 +231,16 @@ def outer_sums(links: Records, q: Array, qdot: Array, work: Records) -> None:
             out.lx, out.ly, out.lz = _cross(u, s)
             out.hx, out.hy, out.hz = _turned(jx, jy, jz, u)
             bias = _dot(u, moment)
-        v = qdot[i]
+        out.bias = bias
+
+
+@njit(cache=True, nogil=True, inline="never")
+def add_friction(links: Records, speed: Array, work: Records) -> None:
+    """Add the friction of joints that move at given speeds, shape (n,) [rad/s or m/s], to N + G."""
+    for i in range(speed.size):
+        v = speed[i]
         rubbing = links[i].coulomb * (v / math.sqrt(v * v + CREEP * CREEP))
-        out.bias = bias + links[i].friction * v + rubbing
+        work[i].bias += links[i].friction * v + rubbing
 
 
 @njit(cache=True, nogil=True)

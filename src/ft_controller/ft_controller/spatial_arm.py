@@ -39,6 +39,7 @@ class SpatialArm(SerialArm):
     Units are rad, rad/s and N m for joints that turn; m, m/s and N for joints that slide.
 
     Attributes:
+        base: Name of the first link.
         joints: Names of the joints, base first.
         links: Its bodies for the kernels, shape (n,), of :data:`~ft_controller.spatial.LINK`.
         lower: Position limits, shape (n,); minus infinity where there is none.
@@ -48,6 +49,7 @@ class SpatialArm(SerialArm):
         tip: Transform from the last body's frame to the tip's, shape (4, 4).
     """
 
+    base: str
     joints: tuple[str, ...]
     links: Records
     lower: Array
@@ -93,6 +95,7 @@ class SpatialArm(SerialArm):
             _write_body(link, body)
         links["gx"], links["gy"], links["gz"] = checks.shape("gravity", gravity, (3,))
         made = cls(
+            base=base or urdf.root,
             joints=tuple(body.joint.name for body in bodies),
             links=links,
             lower=np.array([body.joint.lower for body in bodies]),
@@ -115,7 +118,7 @@ class SpatialArm(SerialArm):
         own = np.empty(self.n)
         for i, link in enumerate(self.links):
             u = np.array([link["ux"], link["uy"], link["uz"]])
-            body = _read_body(link)
+            body = self.body(i)
             arm = np.cross(u, body.com)
             turning = u @ body.tensor @ u + body.mass * arm @ arm
             own[i] = body.mass if link["slides"] else turning
@@ -125,6 +128,14 @@ class SpatialArm(SerialArm):
     def falls(self) -> bool:
         """Whether gravity moves it."""
         return any(bool(self.links[name].any()) for name in ("gx", "gy", "gz"))
+
+    def body(self, i: int) -> Inertia:
+        """All that moves with joint i, in the frame of its link."""
+        link, tensor = self.links[i], np.empty((3, 3))
+        for name, (j, k) in _MOMENTS.items():
+            tensor[j, k] = tensor[k, j] = link[name]
+        com = np.array([link["cx"], link["cy"], link["cz"]])
+        return Inertia(float(link["mass"]), com, tensor)
 
     def loaded(
         self, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), tensor: ArrayLike | None = None
@@ -142,7 +153,7 @@ class SpatialArm(SerialArm):
             spin = np.zeros((3, 3)) if tensor is None else checks.shape("tensor", tensor, (3, 3))
         links = self.links.copy()
         payload = Inertia(mass, centre, spin).placed(self.tip)
-        _write_inertia(links[-1], _read_body(links[-1]) + payload)
+        _write_inertia(links[-1], self.body(self.n - 1) + payload)
         return replace(self, links=links)
 
     def perturbed(self, seed: int, scale: float) -> SpatialArm:
@@ -211,11 +222,3 @@ def _write_inertia(link: Any, inertia: Inertia) -> None:
     link["cx"], link["cy"], link["cz"] = inertia.com
     for name, where in _MOMENTS.items():
         link[name] = inertia.tensor[where]
-
-
-def _read_body(link: Any) -> Inertia:
-    tensor = np.empty((3, 3))
-    for name, (i, j) in _MOMENTS.items():
-        tensor[i, j] = tensor[j, i] = link[name]
-    com = np.array([link["cx"], link["cy"], link["cz"]])
-    return Inertia(float(link["mass"]), com, tensor)

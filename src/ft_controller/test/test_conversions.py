@@ -24,7 +24,8 @@ def point(seconds, **fields):
 
 
 def test_values_are_put_in_the_order_of_the_joints():
-    values = conversions.joint_values(JOINTS, ["c", "x", "a", "b"], "position", [3, 9, 1, 2])
+    others = [3, np.nan, 1, 2]  # of another robot, or a gripper
+    values = conversions.joint_values(JOINTS, ["c", "x", "a", "b"], "position", others)
     assert values.tolist() == [1.0, 2.0, 3.0]
     for names, given, word in (
         (["a", "b"], [1.0, 2.0], "'c' is missing"),

@@ -170,6 +170,31 @@ def test_any_offset_is_taken_down_within_its_limits(seed):
     assert (previous[:2] == 0.0).all()
 
 
+@settings(max_examples=30, deadline=None)
+@given(ticks=st.integers(1, 190), stands=st.integers(60, 200))
+def test_a_halted_motion_ends_on_its_way_and_goes_on_from_there(ticks, stands):
+    driver = Driver().tick(ticks)
+    began = driver.follower.clock
+    driver.follower.halted = True
+    driver.path.clear()
+    driver.tick(stands)
+    assert (driver.v == 0.0).all() and driver.follower.clock >= began
+    # Every place on the way down is one of the trajectory, in its order.
+    clocks = np.linspace(began, driver.follower.clock, 2001)
+    way = np.array([MOVE.sample(s)[0] for s in clocks])
+    nearest = []
+    for desired in driver.path:
+        distance = np.abs(way - desired[0]).max(axis=1)
+        nearest.append(int(np.argmin(distance)))
+        assert distance.min() < 1e-3
+    assert nearest == sorted(nearest)
+    # The speed goes down within the limits: what the clock takes, and what the trajectory has.
+    assert driver.steps()[1] <= TICK * 1e-9 * (2.0 * 4.0 + 4.0) if ticks > 1 else True
+    driver.follower.halted = False
+    driver.tick(600)
+    assert driver.q == pytest.approx(MOVE.sample(2.0)[0], abs=1e-9)
+
+
 def test_a_trajectory_begins_at_its_time_and_the_old_one_goes_on_until_then():
     driver = Driver().tick(50)
     start = driver.now + 20 * TICK + TICK // 3  # between two ticks

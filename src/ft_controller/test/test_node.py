@@ -12,9 +12,11 @@ from kin_interfaces.msg import FtProcessor, FtStatus, SolveStatus
 from kin_interfaces.srv import InjectFault, LockJoint, MoveArm, SetController, SetJointLimits
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from visualization_msgs.msg import Marker
 
+from ft_controller import Plant
 from ft_controller.node import FtController
 from ft_controller.simulator_node import ArmSimulator
 from kin_ros.qos import COMMAND, SENSOR
@@ -132,6 +134,43 @@ def test_the_desired_arm_is_drawn_beside_the_actual_one(ros):
     assert len(desired[-1].points) == len(actual[-1].points) == 5
 
 
+def test_a_forward_command_controller_is_driven(ros):
+    """A stand-in for ros2_control: efforts as an array; states of all its joints, in its order."""
+    folder = Path(__file__).resolve().parents[3] / "launch" / "robots"
+    robot = {"robot": "six", "robots_folder": str(folder), "command_format": "array"}
+    arm = Arm(ros, simulator=False, **robot)
+    model = arm.controller.parameters.arm()
+    plant = Plant(model, q=np.full(6, 0.2), lower=model.lower, upper=model.upper)
+    names = ["gripper", *reversed(model.joints)]
+    states = ros.publisher(JointState, "joint_states", SENSOR)
+    commands = ros.listen(Float64MultiArray, "joint_torques", COMMAND)
+
+    def cycle():
+        if commands:
+            assert len(commands[-1].data) == 6
+            plant.step(commands[-1].data, 0.01)
+        q, v = plant.measure()
+        message = JointState(name=names, position=[0.04, *q[::-1]], velocity=[np.nan, *v[::-1]])
+        message.header.stamp = arm.controller.get_clock().now().to_msg()
+        states.publish(message)
+        time.sleep(0.01)
+
+    def until(condition, what):
+        end = time.monotonic() + 60.0
+        while not condition():
+            assert time.monotonic() < end, what
+            cycle()
+
+    until(lambda: arm.status and arm.status[-1].state == FtStatus.RUN, "control")
+    point = JointTrajectoryPoint(positions=[0.4, -0.3, 0.5])
+    point.time_from_start.sec = 1
+    motion = JointTrajectory(joint_names=["joint_1", "joint_2", "joint_6"], points=[point])
+    ros.publish(JointTrajectory, "joint_trajectory", motion, COMMAND)
+    goal = np.array([0.4, -0.3, 0.2, 0.2, 0.2, 0.5])
+    until(lambda: np.abs(plant.q - goal).max() < 0.01, "the goal")
+    assert arm.status[-1].state == FtStatus.RUN
+
+
 def test_a_spatial_arm_follows_a_trajectory_while_a_processor_dies_and_is_kept_up_when_stopped(ros):
     folder = Path(__file__).resolve().parents[3] / "launch" / "robots"
     robot = {"robot": "six", "robots_folder": str(folder)}
@@ -158,7 +197,7 @@ def test_a_spatial_arm_follows_a_trajectory_while_a_processor_dies_and_is_kept_u
     loop = arm.controller.control
     loop.do(lambda: loop.group.safety.stop(loop.now()))
     stopped = arm.wait(lambda s: s.state == FtStatus.STOPPED)
-    assert "kept up" in stopped.reason
+    assert "kept up" in stopped.reason and stopped.kept_up and not stopped.brake
     where, count = simulator.plant.q.copy(), len(arm.status)
     wait_until(lambda: len(arm.status) > count + 30, 60.0, "a while")
     assert np.abs(simulator.plant.q - where).max() < 0.3  # the model is 5 % and a payload off

@@ -45,6 +45,8 @@ def test_what_does_not_fit_together_is_refused_by_name(cls, field, value):
         (FtParameters, "following_error", ()),
         (FtParameters, "torque_limit", (1.0, 1.0, 1.0)),
         (FtParameters, "torque_limit", (1.0, 1.0, 1.0, 0.0)),
+        (FtParameters, "payload_com", (0.0, 0.0)),
+        (SimulatorParameters, "engine", "mujoco"),
         (SimulatorParameters, "start", (0.0, 0.0)),
         (SimulatorParameters, "start", (0.0, 0.0, 0.0, 9.0)),
     ],

@@ -1,5 +1,8 @@
 """The simulated arm as a node: torques in, joint states out."""
 
+import time
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,7 @@ pytest.importorskip("rclpy")
 
 from kin_interfaces.msg import SolveStatus
 from kin_interfaces.srv import LockJoint, SetJointLimits
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
 from ft_controller.simulator_node import ArmSimulator
@@ -37,6 +41,32 @@ def test_it_rests_until_it_is_pushed_and_says_so(ros, simulator):
     wait_until(lambda: states[-1].velocity[0] > 0.01, 30.0, "motion of the first joint")
     assert np.array(states[-1].effort) == pytest.approx([5.0, 0.0, 0.0, 0.0])
     assert (np.abs(simulator.plant.q) < 10.0).all()
+
+
+@pytest.mark.parametrize("engine", ["builtin", "mujoco"])
+def test_a_spatial_arm_takes_a_payload_while_it_stands(ros, engine):
+    if engine == "mujoco":
+        pytest.importorskip("mujoco")
+    folder = Path(__file__).resolve().parents[3] / "launch" / "robots"
+    simulator = ros.add(
+        ArmSimulator,
+        {"robot": "seven", "robots_folder": str(folder), "engine": engine, "claim_time": 0.0}
+        | {
+            "command_timeout": 60.0,
+            "model_error": 0.0,
+            "start": [0.0, 0.5, 0.0, 0.5, 0.0, 0.0, 0.0],
+        },
+    )
+    states = ros.listen(JointState, "joint_states", STATE)
+    arm = simulator.parameters.arm()
+    torque = arm.bias(simulator.plant.q, np.zeros(7))
+    push = JointState(name=list(arm.joints), effort=torque.tolist())
+    ros.publish(JointState, "joint_torques", push, COMMAND)
+    wait_until(lambda: states and states[-1].effort[1] == torque[1], 30.0, "the torque")
+    time.sleep(0.2)
+    assert simulator.plant.q[1] == pytest.approx(0.5, abs=0.05)  # it carries itself
+    simulator.set_parameters([Parameter("payload_mass", value=5.0)])
+    wait_until(lambda: simulator.plant.q[1] > 0.7, 30.0, "the arm to sink")
 
 
 def test_a_locked_joint_stays_and_limits_hold(ros, simulator):

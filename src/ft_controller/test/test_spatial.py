@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ft_controller import ArmError, SpatialArm, TooLarge, dynamics
+from ft_controller import ArmError, Plant, SpatialArm, TooLarge, dynamics
 from ft_controller.spatial import CREEP
 from kin_testing.urdf_arms import random_urdf
 
@@ -100,6 +100,27 @@ def test_the_energy_changes_by_the_power_of_the_torques(arm, seed):
     assert lost == pytest.approx(expected, rel=1e-9, abs=1e-9 * scale) and lost >= 0.0
 
 
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10_000), n=st.integers(1, 8))
+def test_a_falling_arm_keeps_its_energy_and_friction_takes_it(seed, n):
+    """Over a motion, not only in a moment: by the plant's own integration."""
+    text = random_urdf(seed, n)
+    start = np.random.default_rng(seed).uniform(-1.0, 1.0, (2, n))
+    wide = {"q": start[0], "qdot": start[1], "lower": -1e6, "upper": 1e6}
+    free, rubbing = Plant(frictionless(text), **wide), Plant(read(text, gravity=G), **wide)
+    before = last = free.arm.energy(*start)
+    scale = max(1.0, abs(before))
+    for _ in range(30):
+        free.step(np.zeros(n), 0.01)
+        rubbing.step(np.zeros(n), 0.01)
+        scale = max(scale, 0.5 * free.qdot @ free.arm.inertia_matrix(free.q) @ free.qdot)
+        assert abs(free.arm.energy(free.q, free.qdot) - before) < 1e-5 * scale
+        now = rubbing.arm.energy(rubbing.q, rubbing.qdot)
+        assert now <= last + 1e-7 * scale
+        last = now
+    assert last < before
+
+
 @settings(max_examples=20)
 @given(arm=arms, seed=st.integers(0, 1000))
 def test_a_row_has_the_same_bits_whoever_computes_it(arm, seed):
@@ -108,6 +129,7 @@ def test_a_row_has_the_same_bits_whoever_computes_it(arm, seed):
     work, row = dynamics.make_work(arm.links), np.empty(arm.n)
     for i in reversed(range(arm.n)):
         dynamics.outer_sums(arm.links, q, v, work)
+        dynamics.add_friction(arm.links, v, work)
         dynamics.inertia_row(work, i, row)
         assert row.tobytes() == whole[i].tobytes() and work[i]["bias"] == bias[i]
 

@@ -115,6 +115,24 @@ def test_an_arm_that_is_stopped_on_its_way_comes_to_rest_and_stays(name):
     assert simulation.run(1.0).state == State.RUN
 
 
+def test_a_stop_decelerates_along_the_plan():
+    simulation = simulated("seven")
+    start = simulation.plant.q.copy()
+    middle, end = start + 0.3 * np.sin(np.arange(7)), start + 0.3 * np.cos(np.arange(7))
+    plan = Trajectory.through([0.0, 1.0, 2.0], [start, middle, end])
+    simulation.follow(plan)
+    simulation.run(0.9)
+    clock = simulation.loop.follower.clock
+    simulation.group.safety.stop(simulation.loop.now())
+    way = np.array([plan.sample(s)[0] for s in np.linspace(clock, clock + 1.0, 2001)])
+    assert np.abs(way[1000] - way[0]).max() > 0.05
+    for _ in range(200):
+        simulation.run(0.01)
+        assert np.abs(way - simulation.plant.q).max(axis=1).min() < 2e-3
+    assert simulation.state == State.STOPPED and simulation.speed < 1e-3
+    assert clock + 0.05 < simulation.loop.follower.clock < clock + 0.5
+
+
 @pytest.mark.parametrize("name", ARMS)
 def test_a_stopped_arm_stays_although_the_model_is_wrong(name):
     simulation = simulated(name, error=0.05).run(3.0)

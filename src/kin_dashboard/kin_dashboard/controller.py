@@ -100,7 +100,7 @@ class _ControllerView(View):
         items = []
         for unit in status.processors:
             colour, word = _STATES.get(unit.state, (IDLE, "unknown"))
-            if halted and unit.state == FtProcessor.WORKING:
+            if halted and not status.kept_up and unit.state == FtProcessor.WORKING:
                 colour, word = IDLE, "stands by"  # no torque goes out, whatever it votes
             items.append((f"{unit.id}: {word}", colour, _vote(unit, len(status.processors))))
         put(self._lights, chips(items) + _votes(status))
@@ -206,6 +206,8 @@ class ControllerPanel(Panel):
 def _halt(status: FtStatus) -> str:
     """A sentence for an arm that is not driven."""
     word = "ramps down" if status.state == FtStatus.RAMP else "is stopped"
+    if status.kept_up and status.state == FtStatus.RAMP:
+        word = "is brought to rest"
     return f"The arm {word}: {status.reason or 'no reason given'}. Reset to drive it again."
 
 

@@ -25,6 +25,14 @@ def test_a_stopped_arm_shows_no_green_votes_and_reset_stands_at_the_top():
     assert kinds.index("add_button") < kinds.index("add_dropdown")
     goal = next(w.arguments[1] for w in gui.made if w.kind == "add_vector2")
     assert np.hypot(*goal) > 0.3  # not where the arm would have to fold up
+    # An arm that would fall is kept up by the votes, and says so.
+    panel.status.kept_up, panel.status.reason = True, "asked for; kept up at rest"
+    view.update()
+    assert "The arm is stopped: asked for; kept up at rest" in gui.html()
+    assert "stands by" not in gui.html()
+    panel.status.state = FtStatus.RAMP
+    view.update()
+    assert "The arm is brought to rest: asked for" in gui.html()
     panel.status.state = FtStatus.RUN
     view.update()
     assert gui.html().count(": votes<") == 4
