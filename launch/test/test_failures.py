@@ -20,6 +20,7 @@ from continuum_ik.node import ContinuumNode
 from ft_controller.node import FtController
 from ft_controller.simulator_node import ArmSimulator
 from gpu_kinematics.node import GpuKinematicsNode
+from hier_ik.closer_node import LoopCloserNode
 from hier_ik.node import HierNode
 from kin_dashboard.node import Dashboard
 from kin_monitor.node import StackMonitor
@@ -40,6 +41,7 @@ NODES = {
     GpuKinematicsNode: {"fleet": 4},
     ContinuumNode: {"source": "benchmark"},
     HierNode: {"blocks": 1},
+    LoopCloserNode: {},
     Dashboard: {"port": 0},
     StackMonitor: {},
     RobotStateNode: {"robots_file": str(ROBOTS), "robots": ["demo_arm"]},

@@ -19,6 +19,7 @@ from visualization_msgs.msg import Marker
 from ft_controller import Plant
 from ft_controller.node import FtController
 from ft_controller.simulator_node import ArmSimulator
+from ft_controller.warm_up import warm_up_plant
 from kin_ros.qos import COMMAND, SENSOR
 from kin_testing.fixtures import wait_until
 
@@ -141,6 +142,7 @@ def test_a_forward_command_controller_is_driven(ros):
     arm = Arm(ros, simulator=False, **robot)
     model = arm.controller.parameters.arm()
     plant = Plant(model, q=np.full(6, 0.2), lower=model.lower, upper=model.upper)
+    warm_up_plant(Plant(model))  # now, while nobody waits for it
     names = ["gripper", *reversed(model.joints)]
     states = ros.publisher(JointState, "joint_states", SENSOR)
     commands = ros.listen(Float64MultiArray, "joint_torques", COMMAND)

@@ -288,18 +288,22 @@ def test_simulated_time_is_the_time_of_trajectories(ros):
         states = ros.listen(JointState, "joint_states", STATE)
         wait_until(lambda: states and states[-1].header.stamp.sec >= 1000, 20.0, "simulated stamps")
         stamp = arm.now + 0.5
-        handle = arm.send(goal(point(0.3, START), point(1.2, THERE), stamp=stamp))
-        wait_until(lambda: arm.now > stamp + 0.7, 40.0, "the middle of the motion")
+        handle = arm.send(goal(point(0.3, START), point(3.3, THERE), stamp=stamp))
+
+        def underway():
+            return np.abs(arm.q - THERE).max() < 0.27
+
+        wait_until(underway, 60.0, "the middle of the motion")
         going.clear()
         time.sleep(0.3)
         here = arm.q
-        assert 0.05 < np.abs(here - THERE).max() < 0.29
+        assert 0.02 < np.abs(here - THERE).max() < 0.29
         time.sleep(1.0)
         assert np.abs(arm.q - here).max() < 0.05
         going.set()
         status, result = arm.over(handle)
         assert status == GoalStatus.STATUS_SUCCEEDED, result
-        assert arm.now >= stamp + 1.2 - 0.1 and np.abs(arm.q - THERE).max() < 0.02
+        assert arm.now >= stamp + 3.3 - 0.1 and np.abs(arm.q - THERE).max() < 0.02
     finally:
         ended.set()
         going.set()

@@ -19,7 +19,7 @@ from std_msgs.msg import String
 
 from hier_ik.linkage import Linkage
 from hier_ik.loop_closer import LoopCloser, Step
-from hier_ik.loop_messages import (
+from hier_ik.loop_conversions import (
     Actuators,
     AllJoints,
     answer_trajectory,

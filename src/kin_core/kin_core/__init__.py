@@ -7,6 +7,7 @@ __all__ = [
     "errors",
     "inertia",
     "interrupts",
+    "kernels",
     "loop",
     "mailbox",
     "rotations",

@@ -24,7 +24,7 @@ LIBRARIES = [
 ]
 
 #: Modules of a library's package that belong to its node.
-ROOMS = r"(.*_)?(node|conversions|doors|markers|parameters|publisher)|drawing"
+ROOMS = r"(.*_)?(node|conversions|doors|markers|parameters|publisher|server)|drawing"
 
 #: Loaded by what needs them, not by whoever imports a library.
 HEAVY = {"matplotlib", "networkx", "distributed", "mujoco", "cupy", "pytest"}
