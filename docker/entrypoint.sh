@@ -24,7 +24,7 @@ fi
 case "${1:-up}" in
   up) [ $# -eq 0 ] || shift; set -- up "$@" ;;
   check) shift; set -- up --check "$@" ;;
-  call | bag | launch | run | shell | -h | --help | help) ;;
+  call | bag | launch | run | shell | bench | docs | lint | setup | test | -h | --help | help) ;;
   -* | *:=*) set -- up "$@" ;;
   *) set -- shell "$@" ;;
 esac
