@@ -34,7 +34,8 @@ __all__ = [
 
 
 _RETREAT = 0.5  # shortest time of a motion back into new limits [s]
-_FIRST_STATE = 5.0  # longest wait for the first joint state after the start: an arm looks for rivals first [s]
+# An arm that has just started looks for rivals before it tells its state.
+_FIRST_STATE = 5.0  # longest wait for the first joint state after the start [s]
 
 
 def await_first_state(loop: ControlLoop, task: Task) -> None:
