@@ -130,6 +130,7 @@ class Plant:
         if braking.any():
             links = links.copy()
             links["friction"] += braking
+            links.flags.writeable = False  # as those of arms are: one kernel for both
         steps = max(1, math.ceil(checks.within("dt", dt, 0.0, 10.0) / self._substep - 1e-9))
         joints = _Joints(self.q, self.qdot, self.locked, self.lower, self.upper, self.stopped)
         _integrate(links, joints, tau, dt / steps, steps)

@@ -43,7 +43,7 @@ def warm_up_plant(plant: Plant) -> None:
     """Compile the simulated arm, or load it; the arm is not where it was afterwards."""
     free = np.zeros(plant.arm.n)
     plant.step(free, 1e-3)
-    plant.step(free, 1e-3, braking=free)
+    plant.step(free, 1e-3, braking=free + 1.0)
     plant.lock(0, True)
     plant.lock(0, False)
 

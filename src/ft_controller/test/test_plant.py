@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba.core.dispatcher import Dispatcher
 
 from ft_controller import Arm, ArmError, Plant
+from ft_controller import plant as plants
+from ft_controller.warm_up import warm_up_plant
 
 
 @pytest.mark.parametrize("gravity", [0.0, 9.81])
@@ -116,3 +119,17 @@ def test_brakes_take_energy_and_never_push_however_long_the_step(step):
     before = plant.arm.links.copy()
     plant.step(np.zeros(4), step, brakes)
     assert (plant.arm.links == before).all()  # the brakes are off again with the next step
+
+
+def test_brakes_need_no_kernels_of_their_own():
+    """The first step of an arm that starts with its brakes on would compile them, for seconds."""
+
+    def compiled():
+        return [len(one.signatures) for one in vars(plants).values() if isinstance(one, Dispatcher)]
+
+    arm = Plant(Arm.four_link())
+    warm_up_plant(arm)
+    before = compiled()
+    arm.step(np.ones(4), 1e-3)
+    arm.step(np.ones(4), 1e-3, braking=np.full(4, 0.5))
+    assert compiled() == before and len(before) == 2
