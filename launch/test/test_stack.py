@@ -208,7 +208,6 @@ def test_killed_nodes_come_back_and_the_others_never_stop(stack, states):
     with Pulse(stack) as pulse:
         for victim in others:
             kill(stack, pulse, victim)
-        for victim in others:
             noticed = lambda v=victim: any(v in said(state) for state in states)  # noqa: E731
             assert stack.client.spin_until(noticed, 60.0), f"the monitor did not notice {victim}"
         come_back(stack, pulse, others)
